@@ -7,21 +7,21 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires an array of `length` elements with unspecified contents, such as the contents of an
+    /// Acquires an array of `length` elements with unspecified contents, such as data from an
     /// earlier use.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) would return.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
-        // SAFETY: the slot is used only during this method, and the pool lives longer than that.
+        // SAFETY: the slot is used only during this call, and the pool outlives the call.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: the slot is reserved for `length` elements, and the cursor has stepped past it
-        // last. Any bytes are a valid `PodElement`.
+        // SAFETY: the slot is reserved for `length` elements, and is the last slot that the cursor
+        // stepped past. Any bytes are a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -40,7 +40,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) would return.
     #[track_caller]
     pub fn acquire_zeroed<T: Element>(&mut self, length: usize) -> Handle<T> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
@@ -64,7 +64,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) would return.
     #[track_caller]
     pub fn acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Handle<T> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
@@ -92,7 +92,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) would return.
     #[track_caller]
     pub fn acquire_from<T: Element>(&mut self, source: &[T]) -> Handle<T> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
@@ -105,14 +105,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `source.len()` elements and
-        // has no view. `source` is a live slice, so it cannot be a part of an idle block.
+        // has no view. `source` is a live slice, so it cannot be part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all `source.len()` elements are written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The common implementation of the acquire methods. The method reserves memory, steps past the
-    /// memory, fills it, and assigns a handle to it.
+    /// The implementation that all acquire methods share. The method reserves memory, steps past
+    /// the memory, fills it, and assigns a handle to it.
     ///
     /// # Safety
     ///
@@ -126,18 +126,18 @@ impl<B: PoolBackend> DynamicPool<B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'_, B>) -> Result<(), PoolError<B::Error>>,
     ) -> HandleResult<B, T> {
-        // SAFETY: the slot is used only during this method, and the pool lives longer than that.
+        // SAFETY: the slot is used only during this call, and the pool outlives the call.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if let Err(error) = fill(slot) {
-            // SAFETY: the cursor has just stepped past the slot, and no view of the slot was
+            // SAFETY: the cursor has just stepped past the slot, and no view of the slot has been
             // created.
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        // SAFETY: the cursor has stepped past this slot last, and the caller guarantees that its
-        // elements are valid.
+        // SAFETY: this slot is the last slot that the cursor stepped past, and the caller
+        // guarantees that the slot's elements are valid.
         unsafe { self.name(slot, length) }
     }
 }

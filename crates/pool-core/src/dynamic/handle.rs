@@ -1,4 +1,5 @@
-//! Handles, which identify arrays in a dynamic pool. A handle is checked at every use.
+//! Handles, which identify arrays in a dynamic pool. Every method that receives a handle checks
+//! whether the handle is still valid.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -12,8 +13,9 @@ use crate::error::PoolError;
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
 /// A handle contains the identity of its pool, which is unique in the process, and a serial that
-/// the pool never repeats. Both are 64 bits wide. A method that receives a handle returns an error
-/// if the handle belongs to another pool, or if its array has been rewound.
+/// the pool never repeats. The identity and the serial are each 64 bits wide. A method that
+/// receives a handle returns an error if the handle belongs to another pool, or if a rewind has
+/// freed the handle's array.
 ///
 /// A handle determines the element type of its array, and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
@@ -106,8 +108,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is below the number of active slots, and therefore below the number of
-    // slots.
+    // SAFETY: the number is less than the number of active slots, and therefore less than the
+    // number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);
@@ -128,22 +130,22 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
         }
     }
     Ok(handles.map(|handle| {
-        // SAFETY: `find` has found an array with this number in the loop above.
+        // SAFETY: in the loop above, `find` has found an array with this number.
         let named = unsafe { state.named(handle.slot) };
         (named.memory, named.length)
     }))
 }
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
-/// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used next to the scope
-/// that was opened above these arrays. While a `Handles` value is borrowed as shared, its arrays
-/// are constants.
+/// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
+/// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
+/// reference, its arrays are constants.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
-/// shared views of the constants from the same pool, so a single queue orders all work on them.
-/// Constants never move when scopes acquire, trim or compact memory. If the constants of a pool are
-/// created first, their blocks are no larger than needed.
+/// shared views of the constants from the same pool, so a single queue orders all work that uses
+/// them. Constants do not move when memory is acquired in a scope, trimmed or compacted. If the
+/// constants of a pool are created first, their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -192,10 +194,10 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// You can change a constant between scopes with
-/// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or while a scope is open with
+/// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or, while a scope is open, with
 /// [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an exclusive `Handles`, a constant
-/// can be computed from the temporaries of a scope. The views of constants end with the borrow of
-/// the `Handles`:
+/// can be computed from the temporary arrays of a scope. The views of constants end with the borrow
+/// of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -230,8 +232,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// If scopes of several pools read the same constants, keep the constants in a separate dynamic
 /// pool. The backend orders copies from views of these constants
-/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on such views, the documentation
-/// of the backend states the order relative to the pool's own work.
+/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work that uses such views, the
+/// documentation of the backend states how the work is ordered relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
@@ -243,7 +245,7 @@ pub struct Handles<'p, B: PoolBackend> {
 impl<'p, B: PoolBackend> Handles<'p, B> {
     /// # Safety
     ///
-    /// During `'p`, the slots below `active` must be accessed only through this value.
+    /// During the lifetime `'p`, the slots below `active` must be accessed only through this value.
     pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
         Self { state, active, exclusive: PhantomData }
     }
@@ -283,8 +285,8 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`get`](Self::get). Also returns [`PoolError::RepeatedHandle`] if
-    /// two of the handles are the same.
+    /// Returns the same errors as [`get`](Self::get). The method also returns
+    /// [`PoolError::RepeatedHandle`] if two of the handles are the same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

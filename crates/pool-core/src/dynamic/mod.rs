@@ -1,5 +1,5 @@
 //! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, tapes and
-//! foreign callers. Handles refer to arrays, and checkpoints form a stack.
+//! foreign callers. Arrays are identified by handles, and checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -17,10 +17,11 @@ use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
 /// A pool whose arrays are identified by [`Handle`]s and freed by rewinding to checkpoints. While a
-/// lexical scope is open, the arrays of the pool serve as constants, as explained for [`Handles`].
+/// lexical scope is open, the arrays of the pool serve as constants, as described in the
+/// documentation of [`Handles`].
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
-/// is the same as a [`reset`](Self::reset), and may be repeated.
+/// does the same as [`reset`](Self::reset), and may be repeated.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -60,7 +61,7 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// The type of a handle contains the element type of its array. To borrow several views of one
+/// The type of a handle includes the element type of its array. To borrow several views of one
 /// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
@@ -117,13 +118,13 @@ pub struct DynamicPool<B: PoolBackend> {
     /// A cursor at the slot after the last slot that was handed out. The field is declared before
     /// the pool, so the cursor is dropped before the pool.
     cursor: Cursor<B>,
-    /// The number of active slots at each checkpoint. The element `[0]` is the root, which is never
-    /// popped.
+    /// The number of active slots at each checkpoint. The element with index 0 is the root, which
+    /// is never removed.
     checkpoints: Vec<usize>,
     pool: Pool<B>,
 }
 
-// SAFETY: the cursor points into the pool's own tables and moves together with the pool. The bound
+// SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
 // allows the pool to move to another thread, for the reason given at `Pool`.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
@@ -132,7 +133,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -150,8 +151,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
-        // SAFETY: the pool is new, so no view is in use. The struct that receives the cursor owns
-        // the pool, and opens scopes only through copies of this cursor.
+        // SAFETY: the pool is new, so no view is in use. The struct in which the cursor is stored
+        // owns the pool, and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
@@ -169,11 +170,11 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Creates a checkpoint that records the number of slots that are handed out. Returns the depth
-    /// to pass to [`rewind_to`](Self::rewind_to), which is at least 1.
+    /// to pass to [`rewind_to`](Self::rewind_to), which is always at least 1.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_checkpoint`](Self::try_checkpoint) returns.
+    /// Panics with the error that [`try_checkpoint`](Self::try_checkpoint) would return.
     #[inline]
     pub fn checkpoint(&mut self) -> usize {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
@@ -183,7 +184,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for a longer stack of
+    /// Returns [`PoolError::Bookkeeping`] if the host runs out of memory while growing the stack of
     /// checkpoints.
     pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
         let active = self.active_slots();
@@ -199,12 +200,12 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Rewinds to the checkpoint at depth `depth`, and removes that checkpoint and all newer
-    /// checkpoints. Rewinding to depth 0 is the same as a [`reset`](Self::reset).
+    /// checkpoints. Rewinding to depth 0 does the same as [`reset`](Self::reset).
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth). If an
-    /// error is returned, the pool is unchanged.
+    /// Returns [`PoolError::NoSuchCheckpoint`] if `depth` is greater than [`depth`](Self::depth).
+    /// If an error is returned, the pool is unchanged.
     pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
         let top = self.depth();
         if depth > top {
@@ -225,7 +226,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Removes the checkpoints at depth `depth` and above, and rewinds to the lowest of them.
-    /// `depth` must be at least 1. If only the root is left, this method reads the sentinel 0.
+    /// `depth` must be at least 1. If only the root is left, this method rewinds to slot 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
         let lowest = popped.iter().copied().min().unwrap_or(0);
@@ -278,8 +279,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`get`](Self::get). Also returns [`PoolError::RepeatedHandle`] if
-    /// two of the handles are the same.
+    /// Returns the same errors as [`get`](Self::get). The method also returns
+    /// [`PoolError::RepeatedHandle`] if two of the handles are the same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
@@ -297,9 +298,9 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.split().1
     }
 
-    /// Returns the handles of all arrays that are handed out, and a lexical scope above these
-    /// arrays. Use this method to compute with constants in a scope, as the example of [`Handles`]
-    /// shows.
+    /// Returns the handles to all arrays that are handed out, and a lexical scope above these
+    /// arrays. Use this method to compute with constants in a scope, as shown in the example of
+    /// [`Handles`].
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
         // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope.
@@ -308,23 +309,23 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the cursor is a copy of the pool's own cursor, which is not used while the scope
         // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
-        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slots from `active`
-        // on, so only the handles access the slots below `active`.
+        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slot `active` and
+        // later slots, so only the handles access the slots below `active`.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
-    /// Frees the blocks of all slots that are not handed out.
+    /// Frees the blocks of all slots that are not currently handed out.
     pub fn trim(&mut self) -> ReleaseReport {
         self.cursor.trim()
     }
 
     /// Replaces the oversized blocks of slots that are not handed out with smaller blocks, as
-    /// explained for [`Compaction`].
+    /// described in the documentation of [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to record the lengths of acquires, for [`compact`](Self::compact).
+    /// Starts to record the lengths of acquires for a later call to [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
@@ -333,14 +334,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The cursor is moved again, because the memory at the cursor may have been freed.
+        // The cursor is moved a second time, because the memory at the cursor may have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }
 
-    /// Replaces the configuration. A slot that is handed out follows the new configuration from its
-    /// next use on.
+    /// Replaces the configuration. If a slot is handed out, the new configuration applies to the
+    /// slot from its next use on.
     ///
     /// # Errors
     ///
@@ -368,11 +369,11 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pool.context()
     }
 
-    /// Assigns a handle to the array that was acquired last.
+    /// Assigns a handle to the most recently acquired array.
     ///
     /// # Safety
     ///
-    /// `memory` must be the memory past which this cursor stepped last. `memory` must be reserved
+    /// `memory` must be the last memory that this cursor stepped past. `memory` must be reserved
     /// for `length` elements of `T`, and these elements must be valid before the handle is first
     /// used.
     #[inline]
@@ -383,8 +384,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: the cursor stepped past this memory last, and no view of the memory was
-                // created.
+                // SAFETY: this is the last memory that the cursor stepped past, and no view of the
+                // memory has been created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)
             }
@@ -392,10 +393,10 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 }
 
-/// The result of a `try_` acquire method of a dynamic pool.
+/// The return type of the `try_` acquire methods of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Pushes a checkpoint. Returns an error if the host has no memory for the checkpoint.
+/// Pushes a checkpoint. Returns an error if the host cannot allocate memory for the checkpoint.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
     checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
         requested: (checkpoints.len() + 1) * size_of::<usize>(),

@@ -1,6 +1,6 @@
-//! The allocator of a scope, with which collections that accept an `Allocator` store their data in
-//! the scope's memory. The allocator acquires chunks of memory from the scope and divides them, so
-//! that many small allocations share a slot.
+//! An allocator that stores collections in the memory of a scope, for all collections that accept
+//! an `Allocator`. The allocator acquires chunks of memory from the scope and divides them, so that
+//! many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -20,14 +20,14 @@ use crate::scope::Scope;
 /// The size of the smallest chunk in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The maximum size in bytes of a chunk that is larger than its first allocation requires.
+/// The maximum size in bytes of a chunk, unless its first allocation alone requires a larger chunk.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// In a stack, a chunk grows by at least 1 part in `STACK_DIVISOR` of its size.
+/// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
-/// Memory of a scope for collections. This type implements the [`Allocator`] trait of the crate
-/// `allocator-api2`.
+/// Memory from a scope for use by collections. This type implements the [`Allocator`] trait of the
+/// crate `allocator-api2`.
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
@@ -53,16 +53,16 @@ const STACK_DIVISOR: usize = 64;
 /// # Memory
 ///
 /// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation of a chunk grows and shrinks in place, and its memory can be reused when it is freed.
-/// The memory of any other freed allocation can be reused only after the scope has ended.
+/// allocation in a chunk grows and shrinks in place, and its memory can be reused after it is
+/// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
 ///
 /// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
 /// KiB. A collection that does not share its chunk grows by exchanging blocks, like a
 /// [`PoolVec`](crate::PoolVec). In a stacked pool, a chunk grows in place until something else is
-/// acquired from the scope. The second pass through the same code allocates nothing.
+/// acquired from the scope. A second pass through the same code allocates nothing.
 ///
-/// The slots of chunks are marked. The section *Cost* of [`acquire_with`](Scope::acquire_with)
-/// explains marked slots.
+/// The slots that contain chunks are marked. The section *Cost* of
+/// [`acquire_with`](Scope::acquire_with) explains marked slots.
 ///
 /// # Refused allocations
 ///
@@ -76,8 +76,8 @@ const STACK_DIVISOR: usize = 64;
 ///    never returned to the pool before the scope's views end. An allocation is therefore valid for
 ///    `'a`, even if the allocator is moved, forgotten or dropped.
 ///
-/// 2. The allocator borrows the scope for `'a`. During this borrow, no inner scope can be opened,
-///    so no inner scope can hand out the same memory.
+/// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
+///    opened, so no inner scope can hand out the same memory.
 ///
 /// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
@@ -161,15 +161,16 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
     /// The first byte of the chunk.
     start: Cell<*mut u8>,
-    /// The first byte of the chunk that is not allocated. This pointer and the pointers of all
+    /// The first byte of the chunk that is not allocated. This pointer and the pointers to all
     /// allocations are derived from `start`.
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or of its first part. The memory is not used after `'a`. The
-    /// lifetime in the field's type is `'static`, because `'a` would make the allocator invariant.
+    /// The memory of the chunk, or of the first part of a chunk that has grown. The memory is not
+    /// used after `'a`. The lifetime in the field's type is `'static`, because `'a` would make the
+    /// allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
-    /// The error of the last allocation that the pool refused.
+    /// The error from the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
 }
 
@@ -213,7 +214,7 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Removes and returns the error of the last allocation that the pool refused. The error
+    /// Removes and returns the error from the last allocation that the pool refused. The error
     /// contains the numbers of bytes requested, held and allowed.
     ///
     /// ```
@@ -234,8 +235,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.refusal.take()
     }
 
-    /// Allocates memory with this layout from the chunk. Returns `None` if the chunk has too few
-    /// free bytes.
+    /// Allocates memory with the given layout from the chunk. Returns `None` if the chunk has too
+    /// few free bytes.
     #[inline(always)]
     fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();
@@ -249,14 +250,14 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation of the
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation in the
     /// chunk. `size` must not be 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
     }
 
-    /// Frees the last `bytes` allocated bytes of the chunk.
+    /// Frees the last `bytes` bytes that were allocated from the chunk.
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
         // The new value of `next` is not derived from the collection's pointer, because the
@@ -264,7 +265,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Enlarges the chunk or acquires a new one, and allocates memory with this layout from it.
+    /// Enlarges the chunk or acquires a new chunk, and allocates memory with the given layout from
+    /// that chunk.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -287,7 +289,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         };
         let reserve = |bytes: usize| {
             let bytes = bytes.checked_next_multiple_of(B::ALIGN).unwrap_or(usize::MAX);
-            // SAFETY: the pool lives for `'a`, and the memory is not used after `'a`.
+            // SAFETY: the pool outlives `'a`, and the memory is not used after `'a`.
             let memory = unsafe { self.scope.cursor.try_reserve::<u8>(bytes, FirstUse::Write) };
             memory.map(|memory: Memory<'static, B>| (memory, bytes))
         };
@@ -323,8 +325,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the chunk, it becomes a separate chunk, and the
-            // allocation is no longer the last allocation of the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
+            // and the allocation is no longer the last allocation in the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -349,7 +351,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the exchange. Foreign code that runs during the
-        // exchange therefore cannot allocate bytes of this chunk, which would not move together
+        // exchange therefore cannot allocate bytes from this chunk, which would not move together
         // with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
@@ -393,8 +395,8 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 // SAFETY: the scope's cursor has stepped past the memory of every allocation. Memory is handed out
 // only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
 // or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
-// allocator and of every reference to it. Moving the allocator moves no allocation. The type cannot
-// be cloned, and all copies of a reference refer to the same allocator.
+// allocator and of every reference to it. Moving the allocator does not move any allocation. The
+// type cannot be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -442,7 +444,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `grow`.
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };

@@ -7,18 +7,18 @@ use crate::element::HostElement;
 use crate::error::panic_with;
 use crate::scope::Scope;
 
-/// The maximum size in bytes of a block that is allocated on the basis of an iterator's size hint.
+/// The maximum size in bytes of the block that is allocated for an iterator's size hint.
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires a slice with the elements of an iterator. The elements may have any [`Copy`] type.
-    /// The cost is the same as that of [`acquire_with`](Self::acquire_with).
+    /// Acquires a slice that contains the elements of an iterator. The elements may have any
+    /// [`Copy`] type. The cost is the same as that of [`acquire_with`](Self::acquire_with).
     ///
     /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the
     /// next pass through the scope, the slot's block is large enough from the start. The iterator
     /// may acquire arrays from the scope, and those arrays remain acquired until the scope ends. If
     /// the iterator panics, the slot of the elements also remains acquired. The size hint of the
-    /// iterator need not be correct.
+    /// iterator does not need to be correct.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -31,7 +31,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
+    /// Panics with the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) would
+    /// return.
     #[track_caller]
     pub fn acquire_from_iter<T: HostElement + 's>(
         &self,

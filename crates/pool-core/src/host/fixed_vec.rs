@@ -1,5 +1,5 @@
-//! A vector in a scope with a fixed capacity. The vector never moves, and stores no reference to a
-//! pool.
+//! A vector with a fixed capacity, stored in the memory of a scope. The vector never moves, and
+//! stores no reference to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -37,8 +37,8 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory for `capacity` elements. The memory belongs only to this vector for `'s`, and
-    /// only values of `T` are written to it.
+    /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
+    /// vector for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
     /// its memory. If the field were a reference, a function that accepts the vector by value would
@@ -49,7 +49,8 @@ pub struct FixedVec<'s, T> {
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector owns its elements for `'s` like a `&'s mut [T]`, and no other code uses them.
+// SAFETY: the vector owns its elements like a `&'s mut [T]` does, and no other code uses the
+// elements during `'s`.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
 // SAFETY: a shared reference to the vector gives access only to a `&[T]`.
@@ -59,7 +60,7 @@ unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityError<T> {
-    /// The first element that did not fit.
+    /// The first element that did not fit in the vector.
     pub element: T,
     /// The capacity of the vector, in elements.
     pub capacity: usize,
@@ -84,7 +85,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
+    /// Panics with the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) would
+    /// return.
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
@@ -108,7 +110,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
         // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
-        // marked the slot unless `T` is plain.
+        // already marked the slot, unless `T` is plain.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
@@ -119,14 +121,14 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     /// # Safety
     ///
     /// The first `length` elements of `room` must be initialised, and `length` must be at most the
-    /// length of `room`. The slot of the memory must be marked unless `T` is plain.
+    /// length of `room`. The slot that contains the memory must be marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// Returns the number of elements. Unlike the slice method `len`, this method does not access
-    /// the memory.
+    /// Returns the number of elements. Unlike the method `len` of slices, this method does not
+    /// access the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length
@@ -157,7 +159,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         if self.length >= capacity {
             return Err(CapacityError { element, capacity });
         }
-        // SAFETY: the position is within the vector's memory, because the length is below the
+        // SAFETY: the position is within the vector's memory, because the length is less than the
         // capacity.
         let place = unsafe { self.start().add(self.length) };
         // SAFETY: the memory belongs only to this vector, and is aligned for `T`.
@@ -167,7 +169,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Appends all elements of an iterator. If an element does not fit, the vector keeps the
-    /// elements that were appended before it.
+    /// elements that were already appended.
     ///
     /// # Errors
     ///
@@ -179,7 +181,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`. If `elements` do not all fit, the method appends nothing.
+    /// Appends a copy of `elements`. If not all of `elements` fit, the method appends nothing.
     ///
     /// # Errors
     ///
@@ -218,7 +220,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one.
+    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// position.
     ///
     /// # Errors
     ///
@@ -239,8 +242,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one. Returns `None` if
-    /// no element has this index.
+    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
         self[index..].rotate_left(1);
@@ -272,7 +275,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
         // SAFETY: `count` initialised elements start at `drained`, and the vector remains borrowed
-        // for as long as the slice.
+        // for as long as the slice is in use.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
@@ -329,8 +332,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the vector keeps its length and contains an unspecified selection of its
-    /// former elements.
+    /// `keep` panics, the length of the vector does not change, and the vector contains an
+    /// unspecified selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
@@ -343,8 +346,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice is valid as long as the scope's
-    /// views. The remaining capacity of the vector stays unused.
+    /// Converts the vector into a slice of its elements. The slice is valid for as long as the
+    /// scope's views are. The remaining capacity of the vector stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

@@ -20,12 +20,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// remains in the outer scope's next slot.
     ///
     /// The slice does not move in memory, and nothing is copied or allocated, because the slice's
-    /// slot and the outer scope's next slot exchange their blocks. If the slice is only a part of
-    /// an acquired array, the rest of the array's block is also held. If `body` returns a slice
+    /// slot and the outer scope's next slot exchange their blocks. If the slice is only part of an
+    /// acquired array, the rest of the array's block also remains in use. If `body` returns a slice
     /// from elsewhere (from this scope, another pool, or a static), the slice is copied. An empty
     /// slice uses no slot.
     ///
-    /// The closure `body` must return a slice, so convert a vector with
+    /// The closure `body` must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
     /// suggests borrowing the vector, but the vector does not live long enough.
     ///
@@ -33,11 +33,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// Keeping a slice exchanges its block for the block of the outer scope's next slot. In a loop
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
-    /// If a temporary is much larger than the kept array, one slot after another grows. For
-    /// example, a loop that keeps 100 arrays of 64 bytes, each computed with a temporary of 1 MiB,
-    /// allocates memory in its first 100 runs, and holds 101 MiB after them. Acquire a large
-    /// temporary once, before the loop. In a [stack](crate::Stacked), the same loop would hold only
-    /// 1 MiB.
+    /// If a temporary is much larger than the kept array, each iteration may therefore grow another
+    /// slot. For example, consider a loop that keeps 100 arrays of 64 bytes, each computed with a
+    /// temporary of 1 MiB: the loop allocates memory in its first 100 runs, after which the pool
+    /// holds 101 MiB. Acquire a large temporary once, before the loop. In a
+    /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -72,7 +72,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_keep`](Self::try_keep) returns.
+    /// Panics with the error that [`try_keep`](Self::try_keep) would return.
     #[track_caller]
     pub fn keep<T: HostElement + 's>(
         &mut self,
@@ -87,8 +87,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Returns the error of `body`. If the slice must be copied, the method can also return the
-    /// errors of [`try_acquire`](Self::try_acquire). After an error, no slot is acquired.
+    /// Returns the error that `body` returned. If the slice must be copied, the method can also
+    /// return the errors of [`try_acquire`](Self::try_acquire). After an error, no slot is
+    /// acquired.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
@@ -98,16 +99,16 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // has ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
-        // view of the inner scope can exist only in the returned value. Hence the slice is the only
-        // view of any slot at or above the cursor. The slice may also be in a slot below the
-        // cursor, in another pool, or in a static. The reason is that `body` may return any `&'a
-        // mut [&'a T]` that it captured, because the bounds that the type implies make `'a` long
-        // enough. In every case, the slice is the only reference to valid elements, and `body` no
-        // longer uses it.
+        // view of the inner scope can exist only in the returned value. Therefore, the slice is the
+        // only view of any slot at or above the cursor. The slice may also be in a slot below the
+        // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
+        // [&'a T]` that it captured, because the implied bounds of that type make `'a` long enough.
+        // In every case, the slice is the only reference to valid elements, and `body` no longer
+        // uses it.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
-    /// Keeps the slice of `length` elements at `start`.
+    /// Keeps the slice of `length` elements that starts at `start`.
     ///
     /// # Safety
     ///
@@ -119,11 +120,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         length: usize,
     ) -> HostAcquireResult<'s, B, T> {
         if length * size_of::<T>() == 0 {
-            // SAFETY: elements without bytes are valid at any aligned address. The original slice
-            // contained `length` elements of `T`, which is `Copy`.
+            // SAFETY: a slice that occupies no bytes is valid at any aligned address. The original
+            // slice contained `length` elements of `T`, which is `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `keep`.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the caller guarantees that the slice is valid. The slice is not in memory at
             // or above the cursor, and copying the slice affects only memory at or above the

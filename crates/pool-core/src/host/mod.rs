@@ -2,9 +2,9 @@
 //! through a pointer. The elements may have padding, or may be pointers, references, tuples, or
 //! uninitialised memory.
 //!
-//! The slot of such elements is marked before the first write, and is zeroed before it is handed
-//! out for reading (invariant 10 of the module `raw`). Values that implement `Drop` are stored in
-//! boxes, or in collections that use the allocator of a scope.
+//! If the elements are not plain data, their slot is marked before the first write, and is zeroed
+//! before it is handed out for reading (invariant 10 of the module `raw`). Values that implement
+//! `Drop` are stored in boxes, or in collections that use the allocator of a scope.
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
@@ -33,8 +33,8 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The result of a `try_` acquire method whose elements the host writes. The result contains a
-/// slice by default, and otherwise an array with the shape `S`.
+/// The return type of the `try_` acquire methods for elements that the host writes. The result
+/// contains a slice by default, and otherwise an array with the shape `S`.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

@@ -1,12 +1,12 @@
-//! The test for plain types, which are types whose values contain no uninitialised bytes. Writing
+//! A test for plain types, which are types whose values contain no uninitialised bytes. Writing
 //! values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
 //! require the bound `NoUninit`, so this module tests for the trait at run time with the help of
 //! the standard library. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`, so the behaviour of `fuse` shows whether an iterator implements that trait. The
-//! iterator in this module implements `FusedIterator` if `T` is `NoUninit`. The compiler evaluates
-//! the test when it knows `T`.
+//! iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The compiler
+//! evaluates the test as soon as `T` is known.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -16,10 +16,10 @@ use bytemuck::NoUninit;
 /// Returns `true` if `T` is plain. A type that does not implement `NoUninit` is treated as a type
 /// with padding.
 ///
-/// If the function returns `true`, the type is always plain. After the first `None`,
-/// [`Iterator::fuse`] always returns `None`, unless the iterator is a [`FusedIterator`], which
-/// `fuse` passes through. If a later version of the standard library no longer passes fused
-/// iterators through, plain types will be treated as types with padding.
+/// If the function returns `true`, the type is guaranteed to be plain. After the first `None`, an
+/// iterator from [`Iterator::fuse`] returns only `None`, unless the original iterator is a
+/// [`FusedIterator`], which `fuse` does not change. If a later version of the standard library also
+/// changes fused iterators, plain types will be treated as types with padding.
 ///
 /// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
 /// other lifetimes. This result is still correct, because padding does not depend on lifetimes.
@@ -30,7 +30,7 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// An iterator that returns `None` from the first call, and an element from the second.
+/// An iterator whose first call to `next` returns `None`, and whose second call returns an element.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,

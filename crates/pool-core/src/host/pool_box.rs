@@ -20,9 +20,9 @@ use crate::scope::Scope;
 /// its value is not dropped, but its memory still returns to the scope.
 ///
 /// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box lives. Like an array, each box uses a slot. For many small values, such as the nodes of
-/// a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many values in one
-/// slot.
+/// the box lives. Like an array, each box uses a slot of its own. For many small values, such as
+/// the nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
+/// values in one slot.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -85,7 +85,7 @@ pub struct PoolBox<'s, T: ?Sized + Boxable> {
     owner: PhantomData<(&'s (), T)>,
 }
 
-// SAFETY: the box owns its value, and no other code uses the memory for `'s`.
+// SAFETY: the box owns its value, and no other code uses the value's memory during `'s`.
 unsafe impl<T: ?Sized + Boxable + Send> Send for PoolBox<'_, T> {}
 
 // SAFETY: a shared reference to the box gives access only to a `&T`.
@@ -112,7 +112,7 @@ impl<T> Boxable for [T] {}
 impl<T> SealedBoxable for T {
     #[inline]
     unsafe fn drop_in_reverse(this: *mut Self) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `ptr::drop_in_place`.
         unsafe { ptr::drop_in_place(this) };
     }
 }
@@ -128,7 +128,7 @@ impl<T> SealedBoxable for [T] {
 /// the remaining values are still dropped.
 struct Values<T> {
     start: *mut T,
-    /// The number of values that are initialised and have not been dropped.
+    /// The number of values that are initialised and have not yet been dropped.
     length: usize,
 }
 
@@ -138,10 +138,10 @@ impl<T> Values<T> {
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;
-            // SAFETY: the index is below the number of values.
+            // SAFETY: the index is less than the number of values.
             let value = unsafe { self.start.add(last) };
             // SAFETY: the value was initialised, and is dropped only once because the count no
-            // longer includes it.
+            // longer includes the value.
             unsafe { ptr::drop_in_place(value) };
         }
     }
@@ -168,7 +168,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_boxed`](Self::try_boxed) returns.
+    /// Panics with the error that [`try_boxed`](Self::try_boxed) would return.
     #[inline]
     #[track_caller]
     pub fn boxed<T: 's>(&self, value: T) -> PoolBox<'s, T> {
@@ -195,15 +195,15 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(PoolBox { value, owner: PhantomData })
     }
 
-    /// Creates `length` values by calling `element(index)` in order. The returned box drops the
-    /// values from the last to the first.
+    /// Creates `length` values by calling `element(index)` for each index in ascending order. The
+    /// returned box drops the values from the last to the first.
     ///
     /// The closure `element` may acquire from the scope. If `element` panics, the values that have
-    /// been created are dropped.
+    /// already been created are dropped.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_boxed_slice`](Self::try_boxed_slice) returns.
+    /// Panics with the error that [`try_boxed_slice`](Self::try_boxed_slice) would return.
     #[inline]
     #[track_caller]
     pub fn boxed_slice<T: 's>(
@@ -261,8 +261,8 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference is valid as long as the scope's views, and
-    /// the value is never dropped.
+    /// Returns a reference to the value. The reference is valid for as long as the scope's views
+    /// are, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {

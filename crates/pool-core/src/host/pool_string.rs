@@ -1,5 +1,5 @@
-//! A string type with an allocator parameter. The type is related to `Vec<u8, A>` in the same way
-//! as `String` is related to `Vec<u8>`. The crate `allocator-api2` contains no string type.
+//! A string type with an allocator parameter. The type is based on `Vec<u8, A>` in the same way as
+//! `String` is based on `Vec<u8>`. The crate `allocator-api2` contains no string type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -11,8 +11,8 @@ use core::str::{self, Utf8Error};
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 
-/// A growable string with the allocator `A`. The allocator is usually a `&ScopeAllocator`, so that
-/// the text is stored in a scope.
+/// A growable string that uses the allocator `A`. The allocator is usually a `&ScopeAllocator`, so
+/// that the text is stored in a scope.
 ///
 /// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8, and dereferences to `str`. The `write!`
 /// macro appends to the string, and returns an error if the pool refuses to allocate memory. The
@@ -22,9 +22,9 @@ use allocator_api2::vec::Vec;
 ///
 /// The type is built on the allocator and not on [`PoolVec`](crate::PoolVec), because programs
 /// often use many short strings. Strings that use the allocator share chunks, while each
-/// [`PoolVec`](crate::PoolVec) uses a slot of its own. If a text has a known length and does not
-/// change, copy its bytes with [`acquire_from`](crate::Scope::acquire_from) instead of creating a
-/// string.
+/// [`PoolVec`](crate::PoolVec) uses a slot of its own. If the length of a text is known and the
+/// text does not change, copy its bytes with [`acquire_from`](crate::Scope::acquire_from) instead
+/// of creating a string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -46,7 +46,7 @@ use allocator_api2::vec::Vec;
 /// ```
 #[derive(Clone)]
 pub struct PoolString<A: Allocator> {
-    /// The bytes of the string, which are valid UTF-8.
+    /// The bytes of the string, which are always valid UTF-8.
     bytes: Vec<u8, A>,
 }
 
@@ -100,7 +100,7 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Panics
     ///
-    /// Panics if `length` is inside a character.
+    /// Panics if `length` falls inside a character.
     #[track_caller]
     pub fn truncate(&mut self, length: usize) {
         assert!(
@@ -137,8 +137,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text is valid for as long as the allocator's
-    /// memory.
+    /// Returns the text without copying it. The text is valid for as long as the allocator's memory
+    /// is.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str
@@ -169,7 +169,7 @@ impl<A: Allocator> DerefMut for PoolString<A> {
     }
 }
 
-/// Writing fails if the allocator refuses to allocate memory. Text that was written before the
+/// A write fails if the allocator refuses to allocate memory. Text that was written before the
 /// failure is kept.
 impl<A: Allocator> fmt::Write for PoolString<A> {
     #[inline]

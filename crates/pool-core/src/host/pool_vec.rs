@@ -20,9 +20,9 @@ use crate::scope::Scope;
 ///
 /// If the block of the slot is too small, the vector acquires the block of the next idle slot. If
 /// necessary, the block of the next slot first grows to at least twice the vector's capacity. The
-/// vector copies its elements to that block, and leaves its old block in the idle slot, where later
-/// acquires use it. In the next pass through the scope, the vector's slot holds the large block
-/// from the start, so nothing is copied or allocated.
+/// vector copies its elements to the larger block, and leaves its old block in the idle slot, where
+/// later acquires can use it. In the next pass through the scope, the vector's slot holds the large
+/// block from the start, so nothing is copied or allocated.
 ///
 /// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
 /// inner scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If
@@ -50,7 +50,7 @@ pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
     /// The slot that was acquired for the vector. The block of this slot stores the elements.
     memory: Memory<'s, B>,
-    /// The elements, which are stored in the part of the block that is marked for them.
+    /// The elements, which are stored in the marked part of the block.
     elements: FixedVec<'s, T>,
 }
 
@@ -60,7 +60,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
+    /// Panics with the error that [`try_acquire_vec`](Self::try_acquire_vec) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
@@ -84,7 +84,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let room =
             unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
         // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
-        // marked the slot unless `T` is plain.
+        // already marked the slot, unless `T` is plain.
         let elements = unsafe { FixedVec::new(room, 0) };
         Ok(PoolVec { scope: self, memory, elements })
     }
@@ -102,7 +102,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_push`](Self::try_push) returns.
+    /// Panics with the error that [`try_push`](Self::try_push) would return.
     #[inline]
     #[track_caller]
     pub fn push(&mut self, element: T) {
@@ -129,7 +129,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_extend_from_slice`](Self::try_extend_from_slice) returns.
+    /// Panics with the error that [`try_extend_from_slice`](Self::try_extend_from_slice) would
+    /// return.
     #[track_caller]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
@@ -149,7 +150,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Appends all elements of an iterator, which may acquire from the same scope. The size hint of
-    /// the iterator need not be correct.
+    /// the iterator does not need to be correct.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) would return.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
@@ -194,12 +195,13 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one.
+    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// position.
     ///
     /// # Panics
     ///
-    /// Panics if `index` is greater than the length. Also panics with the error that
-    /// [`try_insert`](Self::try_insert) returns.
+    /// Panics if `index` is greater than the length. The method also panics with the error that
+    /// [`try_insert`](Self::try_insert) would return.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
@@ -223,8 +225,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one. Returns `None` if
-    /// no element has this index.
+    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
     }
@@ -245,7 +247,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_resize`](Self::try_resize) returns.
+    /// Panics with the error that [`try_resize`](Self::try_resize) would return.
     #[track_caller]
     pub fn resize(&mut self, length: usize, element: T) {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
@@ -268,7 +270,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_append`](Self::try_append) returns.
+    /// Panics with the error that [`try_append`](Self::try_append) would return.
     #[track_caller]
     pub fn append(&mut self, other: &mut PoolVec<'_, '_, B, T>) {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
@@ -311,14 +313,14 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the vector keeps its length and contains an unspecified selection of its
-    /// former elements.
+    /// `keep` panics, the length of the vector does not change, and the vector contains an
+    /// unspecified selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
 
-    /// Converts the vector into a slice of its elements, which is valid as long as the scope's
-    /// views. In a stack, the unused capacity returns to the pool, unless something has been
+    /// Converts the vector into a slice of its elements, which is valid for as long as the scope's
+    /// views are. In a stack, the unused capacity returns to the pool, unless something has been
     /// acquired since the vector last grew.
     #[inline]
     #[must_use]
@@ -356,12 +358,13 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let (memory, capacity) = (self.memory, self.capacity());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         // SAFETY: the scope's cursor has stepped past the memory. Only this vector has a view of
-        // the memory, and that view is replaced below.
+        // the memory, and the code below replaces that view.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
-        // SAFETY: the memory holds `grown.capacity` elements for as long as the scope's views live.
+        // SAFETY: the memory has room for `grown.capacity` elements for as long as the scope's
+        // views live.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
-        // SAFETY: the first `length` elements are initialised, whether or not they have moved.
+        // SAFETY: the first `length` elements are initialised, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };
         Ok(())
     }

@@ -10,10 +10,11 @@ use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires `bytes` uninitialised bytes at an address that is a multiple of `align`, which may
-    /// be any power of two. If `align` is above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN),
-    /// the slot holds up to `align` additional bytes.
+    /// be any power of two. If `align` is greater than
+    /// [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align` additional
+    /// bytes.
     ///
-    /// For example, pass the memory to the function `MemStack::new` of the crate dyn-stack, which
+    /// For example, pass the memory to the function `MemStack::new` from the crate dyn-stack, which
     /// faer uses:
     ///
     /// ```text
@@ -33,7 +34,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_scratch`](Self::try_scratch) returns.
+    /// Panics with the error that [`try_scratch`](Self::try_scratch) would return.
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
@@ -45,8 +46,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. Also returns all errors
-    /// of [`try_acquire`](Self::try_acquire).
+    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method also returns
+    /// all errors that [`try_acquire`](Self::try_acquire) returns.
     pub fn try_scratch(
         &self,
         bytes: usize,
@@ -55,8 +56,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if !align.is_power_of_two() {
             return Err(PoolError::Alignment { asked: align });
         }
-        // The start of a block is a multiple of `ALIGN`, so the next multiple of `align` is at most
-        // this many bytes away.
+        // A block starts at a multiple of `ALIGN`, so the next multiple of `align` is at most this
+        // many bytes away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };

@@ -34,7 +34,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Repeating and copying values
     ///
     /// A closure that ignores the index repeats a value, and a closure that indexes a slice of the
-    /// same length copies the slice. Closures of both kinds compile to a loop without bounds
+    /// same length copies the slice. Both kinds of closures compile to a loop without bounds
     /// checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
     /// [`acquire_from`](Self::acquire_from) do the same on every backend.
     ///
@@ -56,14 +56,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Acquiring plain data costs the same as [`acquire`](Self::acquire), plus the writes. Plain
-    /// data has a type that implements [`bytemuck::NoUninit`], such as numbers, `bool`, `char`,
-    /// arrays of numbers, and your own types that derive the trait.
+    /// The cost for plain data is the cost of [`acquire`](Self::acquire) plus the cost of the
+    /// writes. Plain data has a type that implements [`bytemuck::NoUninit`], such as numbers,
+    /// `bool`, `char`, arrays of numbers, and your own types that derive the trait.
     ///
-    /// Any other type may contain padding, which recycled memory must not contain, so the slot of
-    /// its elements is *marked*. Every acquire of a marked slot calls the cold function. The next
-    /// acquire that returns this memory unwritten (such as [`acquire`](Self::acquire)) first zeroes
-    /// the marked bytes, and then removes the mark.
+    /// Values of any other type may contain padding, which recycled memory must not contain, so the
+    /// slot of such values is *marked*. Every acquire of a marked slot calls the cold function. The
+    /// next acquire that hands out this memory without writing to it (such as
+    /// [`acquire`](Self::acquire)) first zeroes the marked bytes, and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -80,7 +80,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_with`](Self::try_acquire_with) returns.
+    /// Panics with the error that [`try_acquire_with`](Self::try_acquire_with) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_with<T: HostElement + 's, S: FixedShape>(
@@ -112,7 +112,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the slot was acquired for `length` elements, which have been written, and
         // `elements` is the first view of the slot.
         let elements: &'s mut [T] = unsafe { slot.host_slice(length) };
-        // SAFETY: the slice contains exactly the elements of the shape.
+        // SAFETY: the slice and the shape have the same number of elements.
         Ok(unsafe { FromParts::from_parts(elements, shape.kept()) })
     }
 
@@ -128,7 +128,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         length: usize,
         plain: bool,
     ) -> Result<Memory<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`.
+        // SAFETY: the pool outlives `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, FirstUse::Write) }?;
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };

@@ -31,7 +31,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_uninit`](Self::try_acquire_uninit) returns.
+    /// Panics with the error that [`try_acquire_uninit`](Self::try_acquire_uninit) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_uninit<T: HostElement + 's, S: FixedShape>(
@@ -58,7 +58,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`.
         // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
-        // SAFETY: the slice contains exactly the elements of the shape.
+        // SAFETY: the slice and the shape have the same number of elements.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })
     }
 }

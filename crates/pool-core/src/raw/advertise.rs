@@ -6,8 +6,8 @@ use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 
-/// Advertises the capacity of the idle slot's block, or advertises 0 if a pending duty keeps the
-/// slot armed.
+/// Advertises the capacity of the idle slot's block, or advertises 0 words if a pending duty keeps
+/// the slot armed.
 ///
 /// # Safety
 ///
@@ -24,9 +24,9 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { (*slot.slot.as_ptr()).advertised = words };
 }
 
-/// A guard that keeps an idle slot of a busy pool from being acquired on the hot path. The slot
-/// advertises 0 words while the guard exists, and advertises its block again when the guard is
-/// dropped.
+/// A guard that prevents an idle slot of a busy pool from being acquired on the hot path. The slot
+/// advertises 0 words while the guard exists, and advertises the capacity of its block again when
+/// the guard is dropped.
 #[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 

@@ -1,5 +1,5 @@
 //! Operations that install, remove and free the block of a slot. These operations also remove the
-//! shapes that fit in the slot's old block.
+//! slot's cached shapes, which were checked only against the old block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -16,7 +16,7 @@ use core::ptr::{NonNull, null_mut};
 /// # Safety
 ///
 /// The slot must be idle, and the pool must be marked as busy or exclusively borrowed. `block` must
-/// have been allocated with `bytes` bytes, and must have no other owner.
+/// have been allocated with a size of `bytes` bytes, and must have no other owner.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
@@ -86,7 +86,7 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// The number of bytes with which the block was allocated, or 0 if there is no block.
+    /// The size in bytes with which the block was allocated, or 0 if there is no block.
     bytes: usize,
     armed_by_view: bool,
 }
@@ -103,8 +103,8 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     let bytes = unsafe { (*record).real };
     // SAFETY: the slot's record is live, and no reference to it exists.
     let armed_by_view = unsafe { (*record).armed_by_view };
-    // The slot is emptied before the backend runs (invariant 6). SAFETY: the slot is live, and no
-    // reference to it exists.
+    // The slot is emptied before any code of the backend runs (invariant 6). SAFETY: the slot is
+    // live, and no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
     // SAFETY: the slot is live, and no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
@@ -114,7 +114,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     unsafe { (*record).serial = 0 };
     // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).armed_by_view = false };
-    // The mark is removed together with the block, because the next block of the slot is
+    // The mark is removed together with the block, because every new block of the slot is
     // initialised. SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
@@ -134,8 +134,8 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }
-        // SAFETY: the block was allocated with `bytes` bytes (invariant 4). No slot contains the
-        // block any more, and no view of it exists.
+        // SAFETY: the block was allocated with a size of `bytes` bytes (invariant 4). No slot
+        // contains the block any longer, and no view of it exists.
         unsafe { B::free(state.context(), block, bytes) };
     }
 }
@@ -150,12 +150,12 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live, and no reference to this pointer exists.
+    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     let shapes = NonNull::new(unsafe { *place })?;
     // The set is removed from the slot before the `Drop` implementations of its descriptors run.
-    // SAFETY: the slot's table is live, and no reference to this pointer exists.
+    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     unsafe { *place = null_mut() };
     // SAFETY: `try_box` created the set. No reference into the set exists because the slot is idle,
-    // and no slot points to the set any more.
+    // and no slot points to the set any longer.
     Some(unsafe { into_box(shapes) })
 }

@@ -1,9 +1,9 @@
 //! The cold function, which handles the rare cases of an acquire: the end of a table, the first use
 //! of a slot, a block that is too small, an armed slot, and a length of zero.
 //!
-//! A single comparison sends all of these cases to [`prepare`]. Because foreign code may run inside
-//! the cold function (invariant 9), the pool is marked as busy and the slot at the cursor
-//! advertises 0 words.
+//! A single comparison sends all of these cases to [`prepare`]. The pool is marked as busy and the
+//! slot at the cursor advertises 0 words, because the cold function may run foreign code (invariant
+//! 9).
 
 use core::ptr::NonNull;
 
@@ -21,7 +21,7 @@ use crate::error::{PoolError, panic_with};
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
@@ -33,7 +33,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     first_use: FirstUse,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_bytes`.
     let prepared = unsafe { prepare_bytes(slot, padded, size_of::<T>(), first_use) };
     if align_of::<T>() <= B::ALIGN {
         return prepared;
@@ -54,10 +54,10 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     length: usize,
 ) -> SlotPointer<'s, B> {
     if align_of::<T>() <= B::ALIGN {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_bytes_or_panic`.
         return unsafe { prepare_bytes_or_panic(slot, length, size_of::<T>()) };
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare`.
     match unsafe { prepare::<B, T>(slot, length, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
@@ -79,7 +79,7 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
 ///
 /// # Safety
 ///
-/// `slot` must be a slot or sentinel of a pool that lives for `'s`. No view of `slot`, or of any
+/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot`, or of any
 /// slot above it, may be in use.
 #[cold]
 #[inline(never)]
@@ -92,20 +92,20 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let demand = Demand::new::<B>(length, element_size, first_use)?;
     // SAFETY: the caller guarantees that `slot` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(slot) };
-    // SAFETY: the caller guarantees that the pool lives for `'s`.
+    // SAFETY: the caller guarantees that the pool outlives `'s`.
     let state: &'s State<B> = unsafe { Table::state_of(table) };
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
-        // While the new table is allocated, the cursor is at the sentinel, and a sentinel always
-        // advertises 0 words. SAFETY: the caller guarantees that the pool lives for `'s`, and the
-        // pool is marked as busy.
+        // While the new table is being allocated, the cursor is at the sentinel, and a sentinel
+        // always advertises 0 words. SAFETY: the caller guarantees that the pool outlives `'s`, and
+        // the pool is marked as busy.
         unsafe { State::slot_after(table) }?
     } else {
-        // SAFETY: `slot` is not a sentinel, and the pool lives for `'s`.
+        // SAFETY: `slot` is not a sentinel, and the pool outlives `'s`.
         unsafe { SlotPointer::new(slot) }
     };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that this slot and all slots above it are idle. The slot
     // advertises 0 words, and the pool is marked as busy.
@@ -129,7 +129,7 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     length: usize,
     element_size: usize,
 ) -> SlotPointer<'s, B> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_bytes`.
     match unsafe { prepare_bytes(slot, length, element_size, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
@@ -155,7 +155,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     length: usize,
 ) -> Result<(), PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `hand_out_taken_bytes`.
     let handed_out = unsafe { hand_out_taken_bytes(slot, cursor, padded, size_of::<T>()) };
     if align_of::<T>() <= B::ALIGN {
         return handed_out;
@@ -185,21 +185,20 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that `cursor` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(cursor) };
-    // SAFETY: the table is live, and the number of a table never changes after the table's
-    // creation.
+    // SAFETY: the table is live, and a table's number never changes after the table is created.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
         // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
         // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
-        // remains idle because a busy pool refuses acquires.
+        // remains idle because a busy pool rejects all acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot, and
     // the caller guarantees that no such view exists.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    // SAFETY: the caller guarantees that no view of the block exists and that the slots from the
-    // cursor on are idle. This slot and the slot at the cursor advertise 0 words, and the pool is
-    // marked as busy.
+    // SAFETY: the caller guarantees that no view of the block exists, and that all slots at or
+    // above the cursor are idle. This slot and the slot at the cursor advertise 0 words, and the
+    // pool is marked as busy.
     unsafe { hand_out(state, slot, Some(idle_from), demand) }
 }

@@ -1,5 +1,5 @@
-//! The cursor over slots, which is a single word. Reserving memory checks the slot at the cursor,
-//! and a step moves the cursor past that slot.
+//! A cursor over slots, which consists of a single word. Reserving memory checks the slot at the
+//! cursor, and a step moves the cursor past that slot.
 
 use core::cell::Cell;
 use core::fmt;
@@ -30,10 +30,10 @@ pub struct SlotCursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotCursor<B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotCursor<B> {}
 
 impl<B: PoolBackend> fmt::Debug for SlotCursor<B> {
@@ -46,8 +46,8 @@ impl<B: PoolBackend> SlotCursor<B> {
     /// # Safety
     ///
     /// `slot` must be a slot or sentinel of a pool that outlives the cursor. No view of `slot`, or
-    /// of any slot above it, may be in use. While this cursor is used, no other cursor may create
-    /// such a view.
+    /// of any slot above it, may be in use. While this cursor is in use, no other cursor may create
+    /// a view of these slots.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot: Cell::new(slot) }
@@ -71,11 +71,11 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant
-            // 3).
+            // SAFETY: the slot is not a sentinel, because nothing fits in the 0 words that a
+            // sentinel advertises (invariant 3).
             return unsafe { SlotPointer::new(slot) };
         }
-        // SAFETY: the slot is at the cursor, and belongs to a pool that lives for `'s`. No view of
+        // SAFETY: the slot is at the cursor, and belongs to a pool that outlives `'s`. No view of
         // the slot is in use, as `new` requires.
         unsafe { cold::prepare_or_panic::<B, T>(slot, length) }
     }
@@ -90,11 +90,11 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant
-            // 3).
+            // SAFETY: the slot is not a sentinel, because nothing fits in the 0 words that a
+            // sentinel advertises (invariant 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
-        // SAFETY: the slot is at the cursor, and belongs to a pool that lives for `'s`. No view of
+        // SAFETY: the slot is at the cursor, and belongs to a pool that outlives `'s`. No view of
         // the slot is in use, as `new` requires.
         unsafe { cold::prepare::<B, T>(slot, length, first_use) }
     }
@@ -107,7 +107,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     where
         B: HostBackend,
     {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `vector::enlarge`.
         unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
@@ -116,8 +116,8 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         let (slot, used) = self.find_idle(start.cast(), length * size_of::<T>())?;
-        // SAFETY: the slot is at or above the cursor, and the caller guarantees that it holds the
-        // only view of the slot's block.
+        // SAFETY: the slot is at or above the cursor, and the caller holds the only view of the
+        // slot's block.
         unsafe { self.step_with_block_of(slot, used) };
         // The elements do not move, because their block now belongs to a slot below the cursor.
         Some(start)
@@ -142,27 +142,27 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     {
         let (slot, _) = self.find_idle(address.as_ptr(), 0)?;
         // SAFETY: the slot is at or above the cursor. Only the caller holds a view of the slot's
-        // block, and the caller does not use that view any more.
+        // block, and the caller no longer uses that view.
         Some(unsafe { take_out(slot, spare) })
     }
 
     #[inline(always)]
     unsafe fn place<'s>(&self) -> SlotPlace<'s, B> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `SlotPlace::new`.
         unsafe { SlotPlace::new(self.slot.get()) }
     }
 
     #[inline(always)]
     unsafe fn step(&self, reserved: SlotPointer<'_, B>) {
-        // SAFETY: a reserved slot is not a sentinel, so the table contains another slot or its
-        // sentinel after it.
+        // SAFETY: a reserved slot is not a sentinel, so it is followed by another slot or by the
+        // sentinel of its table.
         self.slot.set(unsafe { reserved.slot.add(1) });
     }
 
     #[inline(always)]
     unsafe fn step_back(&self, taken: SlotPointer<'_, B>) {
-        // SAFETY: the slot is not a sentinel, so the table contains another slot or its sentinel
-        // after it.
+        // SAFETY: the slot is not a sentinel, so it is followed by another slot or by the sentinel
+        // of its table.
         if self.slot.get() == unsafe { taken.slot.add(1) } {
             self.slot.set(taken.slot);
         }
@@ -171,8 +171,8 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     fn active(&self) -> usize {
         // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot.get()) };
-        // SAFETY: the cursor's table is live, and the number of a table never changes after the
-        // table's creation.
+        // SAFETY: the cursor's table is live, and a table's number never changes after the table is
+        // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 

@@ -10,17 +10,17 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Exchanges the blocks of two slots. The exchange includes all data that belongs to a block:
-    /// its bytes, its mark, its shapes, and the flag that the backend must order the block. The
-    /// samples of a slot are not exchanged.
+    /// its size, its mark, its shapes, and the flag that tells the pool to have the backend order
+    /// the block. The samples of a slot are not exchanged.
     ///
     /// This method runs no backend code and cannot fail.
     ///
     /// # Safety
     ///
     /// Both slots must belong to the same pool. Each slot must be idle, unless the caller holds the
-    /// only view of the slot's block. After the exchange, the view of one slot's block is the view
-    /// of the other slot. No reference into the shape sets of the two slots, no handle of the
-    /// slots, and no [`SlotRef`](crate::SlotRef) of a view may be in use.
+    /// only view of the slot's block. After the exchange, a view of one slot's block counts as a
+    /// view of the other slot. No reference into the slots' shape sets, no handle to the slots, and
+    /// no [`SlotRef`](crate::SlotRef) to the slots may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
@@ -52,8 +52,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotPointer<'_, B> {
-    /// Returns the number of elements of `T` that fit in the slot's block, for any address at which
-    /// the block may start.
+    /// Returns the number of elements of `T` that fit in the slot's block, regardless of the
+    /// address at which the block starts.
     pub(crate) fn capacity<T>(self) -> usize {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let real = unsafe { (*self.record().as_ptr()).real };
@@ -64,7 +64,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
     }
 
     /// Records that the slot uses `bytes` bytes of its block, so that `compact` keeps a block of at
-    /// least that size. The slot is one of the first `handed_out` slots.
+    /// least that size. The slot must be one of the first `handed_out` slots of the pool.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -78,9 +78,9 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotCursor<B> {
-    /// Finds the idle slot whose block contains the `bytes` bytes at `start`. Returns the slot, and
-    /// the number of bytes from the start of the slot's block to the end of the given bytes.
-    /// Returns `None` if no slot at or above the cursor contains the bytes.
+    /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
+    /// the slot, and the number of bytes from the start of the slot's block to the end of the given
+    /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,
@@ -94,20 +94,20 @@ impl<B: HostBackend> SlotCursor<B> {
         })
     }
 
-    /// Moves the block of `slot` to the slot at the cursor, and steps past the slot at the cursor.
-    /// `used` is the number of bytes of the block that are in use.
+    /// Moves the block of `slot` to the slot at the cursor, and then moves the cursor past that
+    /// slot. `used` is the number of bytes of the block that are in use.
     ///
     /// # Safety
     ///
     /// `slot` must be at or above the cursor, and the caller must hold the only view of its block.
     pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
-        // SAFETY: a slot exists at or above the cursor, so the number of the cursor is the number
-        // of a slot. If the cursor is at a sentinel, its number is that of the first slot of the
-        // next table.
+        // SAFETY: a slot exists at or above the cursor, so the cursor's number is the number of an
+        // existing slot. If the cursor is at a sentinel, its number is the number of the first slot
+        // in the next table.
         let own = unsafe { self.state().slot(self.active()) };
         // SAFETY: the slot at the cursor is idle, and the caller holds the only view of the other
-        // slot. No reference into their shape sets is in use, because both slots are at or above
-        // the cursor.
+        // slot. No reference into the slots' shape sets is in use, because both slots are at or
+        // above the cursor.
         unsafe { own.exchange_blocks(slot) };
         own.note_used(self.active() + 1, used);
         // SAFETY: `own` is the slot at the cursor, and now holds the block.

@@ -1,13 +1,13 @@
 //! The single comparison that an acquire performs, and the size of the smallest block for which the
 //! comparison succeeds. The comparison and the size use the same formula, so a length that has
-//! fitted once always fits again.
+//! fitted in a block once always fits in that block again.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
-/// Returns `true` if `length` elements of `T` fit in `advertised` words. Nothing fits in 0 words,
-/// because the comparison is strict. The comparison cannot wrap, because it never adds to `length`
-/// or multiplies it.
+/// Returns `true` if `length` elements of `T` fit in `advertised` words. Not even zero elements fit
+/// in 0 words, because the comparison is strict. The comparison cannot overflow, because it never
+/// adds anything to `length` and never multiplies `length`.
 #[inline(always)]
 pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     let size = size_of::<T>();
@@ -22,8 +22,8 @@ pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
 }
 
 /// Returns the size in bytes of the smallest block in which `length` elements of `size` bytes fit
-/// according to [`fits`], rounded up to a multiple of `align`. Returns 0 if the elements have no
-/// bytes, and `None` if the size is above `isize::MAX`.
+/// according to [`fits`], rounded up to a multiple of `align`. Returns 0 if the elements occupy no
+/// bytes, and `None` if the size exceeds `isize::MAX`.
 pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
     if length == 0 || size == 0 {
         return Some(0);
@@ -44,7 +44,7 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
 }
 
 /// Rounds `bytes` up to a multiple of `align`, which must be a power of two. Returns `None` if the
-/// result is above `isize::MAX`.
+/// result exceeds `isize::MAX`.
 pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     match bytes.checked_add(align - 1) {
         Some(sum) if sum <= isize::MAX as usize => Some(sum & !(align - 1)),
@@ -52,10 +52,10 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Returns the number of elements of `T` that a block must be able to hold, so that `length`
-/// elements fit after the first address in the block that is aligned for `T`. One additional
-/// element suffices, because an element whose alignment exceeds `align` is at least as large as the
-/// gap before that address. `align` is the alignment of blocks.
+/// Returns the number of elements of `T` for which a block must be large enough to guarantee that
+/// `length` elements fit after its first address that is aligned for `T`. One additional element
+/// suffices, because an element whose alignment exceeds `align` is at least as large as the gap
+/// before the first aligned address. `align` is the alignment of blocks.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
@@ -66,7 +66,7 @@ pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     length.saturating_add(1)
 }
 
-/// Returns `true` if one or more elements of `size` bytes fill a word without a gap.
+/// Returns `true` if a whole number of elements of `size` bytes exactly fills a word.
 const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // This loop tries every capacity up to the needed capacity, which is slow under Miri if the
-        // length is large.
+        // This loop tries every capacity up to the required capacity, which is slow under Miri if
+        // the length is large.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

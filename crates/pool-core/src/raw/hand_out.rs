@@ -1,9 +1,9 @@
-//! The only function that hands out the block of a slot. An acquire calls this function, and so
+//! The only function that hands out the block of a slot. Each acquire calls this function, and so
 //! does the first use of a vector that was acquired without capacity.
 //!
-//! The function performs all duties that precede the first write to a block: it grows the block,
-//! calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records samples, and
-//! counts live bytes.
+//! The function performs all duties that must precede the first write to a block: it grows the
+//! block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records samples,
+//! and counts live bytes.
 
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
@@ -16,8 +16,8 @@ use crate::error::PoolError;
 /// The elements for which a block is handed out.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
-    /// The size in bytes of the smallest block in which the elements fit, or 0 if the elements have
-    /// no bytes.
+    /// The size in bytes of the smallest block in which the elements fit, or 0 if the elements
+    /// occupy no bytes.
     block_bytes: usize,
     length: usize,
     element_size: usize,
@@ -29,7 +29,7 @@ impl Demand {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::SizeOverflow`] if the elements have more than `isize::MAX` bytes.
+    /// Returns [`PoolError::SizeOverflow`] if the elements occupy more than `isize::MAX` bytes.
     pub(super) fn new<B: PoolBackend>(
         length: usize,
         element_size: usize,
@@ -54,19 +54,19 @@ impl Demand {
 /// vector passes a slot that the vector has already acquired, and passes the number of the first
 /// idle slot as `taken_to`.
 ///
-/// If a demand has no bytes, the function performs no duty, and the slot stays armed for its next
-/// use.
+/// If the elements of a demand occupy no bytes, the function performs none of its duties, and the
+/// slot remains armed for its next use.
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. After an error, the slot still has its pending duties,
-/// and has either its old block or no block.
+/// Returns the same errors as the acquire methods. After an error, the slot still has its pending
+/// duties, and has either its old block or no block.
 ///
 /// # Safety
 ///
 /// No view of the slot's block may exist. The first idle slot must be `slot` or a slot above it,
-/// and all slots from the first idle slot on must be idle. Both `slot` and the slot at the cursor
-/// must advertise 0 words, and the pool must be marked as busy.
+/// and all slots above the first idle slot must also be idle. Both `slot` and the slot at the
+/// cursor must advertise 0 words, and the pool must be marked as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -81,7 +81,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
         // SAFETY: the slot's record is live, and no reference to it exists.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the safety contract of `grow`.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
         // SAFETY: the caller upholds the contract of `put_in_order`, and the block is now large
@@ -113,8 +113,8 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: a slot that is still armed by a view has not grown, so its block is still the
-        // block of that view.
+        // SAFETY: the block of a slot has not been replaced since a view armed the slot, so the
+        // block is still the block of that view.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -127,8 +127,8 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
-        // SAFETY: the block holds all bytes of the elements, and the caller guarantees that no view
-        // of the block exists.
+        // SAFETY: the block is large enough for all of the elements, and the caller guarantees that
+        // no view of the block exists.
         unsafe { B::set_bytes(state.context(), slot.block(), 0xFF, demand.bytes()) }
             .map_err(|source| PoolError::Backend { operation: "poison a block", source })?;
     }
@@ -136,8 +136,8 @@ unsafe fn put_in_order<B: PoolBackend>(
 }
 
 /// Replaces the block of a slot with a block of at least `needed` bytes. The function first tries a
-/// size computed with the growth factor, and then the exact size. If both allocations fail, the
-/// function frees the slot's block and every idle block, and tries the exact size again.
+/// size that is computed with the growth factor, and then the exact size. If both allocations fail,
+/// the function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
 ///
@@ -162,8 +162,8 @@ unsafe fn grow<B: PoolBackend>(
     let exactly = Some(needed).filter(|&bytes| bytes <= room);
     for bytes in [with_factor, exactly].into_iter().flatten() {
         if let Ok(block) = B::allocate(state.context(), bytes, advice) {
-            // SAFETY: no view of the old block exists, and the new block was allocated with `bytes`
-            // bytes.
+            // SAFETY: no view of the old block exists, and the new block was allocated with a size
+            // of `bytes` bytes.
             unsafe { install(slot, block, bytes) };
             return Ok(());
         }
@@ -174,8 +174,8 @@ unsafe fn grow<B: PoolBackend>(
         // is marked as busy.
         unsafe { release(slot) };
     }
-    // SAFETY: the caller guarantees that the slots from `idle_from` on are idle, and that the pool
-    // is marked as busy.
+    // SAFETY: the caller guarantees that slot `idle_from` and all later slots are idle, and that
+    // the pool is marked as busy.
     unsafe { idle::trim_busy(state, idle_from) };
     let reserved = state.reserved();
     if needed > state.room() {
@@ -187,8 +187,8 @@ unsafe fn grow<B: PoolBackend>(
     }
     match B::allocate(state.context(), needed, advice) {
         Ok(block) => {
-            // SAFETY: no view of the old block exists, and the new block was allocated with
-            // `needed` bytes.
+            // SAFETY: no view of the old block exists, and the new block was allocated with a size
+            // of `needed` bytes.
             unsafe { install(slot, block, needed) };
             Ok(())
         }
@@ -199,16 +199,17 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The size in bytes up to which the whole growth factor is applied to a block.
+/// The block size in bytes up to which the full growth factor applies.
 ///
-/// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of the growth factor's increase. The
-/// pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If lengths
-/// vary at random, a slot therefore holds an eighth more than its longest array, instead of half as
-/// much again. If lengths increase slowly, the number of growths remains logarithmic.
+/// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of what the growth factor would add.
+/// The pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If
+/// lengths vary at random, a slot's block therefore ends up an eighth larger than the slot's
+/// longest array, instead of half as large again. If lengths increase slowly, the number of times
+/// that a block grows remains logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
-/// large blocks, and the result never exceeds the address space.
+/// large blocks, and the result is always at most the size of the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -240,7 +241,7 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
     // The number of bytes is recorded even if the slot is not being sampled. Recording the number
-    // costs nothing extra, and covers growth that happens after the last sample.
+    // has no extra cost, and covers growth that happens after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

@@ -1,5 +1,5 @@
 //! Operations on idle slots, which are the slots at or above a cursor: trimming, compacting, and
-//! arming the slots for samples. In a busy pool, these operations do nothing, because the call
+//! arming the slots for sampling. In a busy pool, these operations do nothing, because the call
 //! comes from inside another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
@@ -11,17 +11,17 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of the slots from number `from` on, and waits until their memory is available.
-/// The function also waits for memory whose release began before the call. If the pool is busy, the
-/// function frees nothing.
+/// Frees the blocks of slot `from` and of all later slots, and waits until the freed memory is
+/// available. The function also waits for memory whose release began before the call. If the pool
+/// is busy, the function does not free anything.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on must be idle, which means that no view of them is in use.
+/// Slot `from` and all later slots must be idle, which means that no view of these slots is in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     unsafe { trim_busy(state, from) }
 }
 
@@ -31,8 +31,9 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
-    // The slots advertise 0 words before the span is created, because a `tracing` subscriber may
-    // acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are idle.
+    // The slots must advertise 0 words before the span is created, because a `tracing` subscriber
+    // may try to acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are
+    // idle.
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
@@ -44,11 +45,11 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
     released
 }
 
-/// Frees the blocks of the slots from number `from` on.
+/// Frees the blocks of slot `from` and of all later slots.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on must be idle. Either the pool must be exclusively borrowed, or
+/// Slot `from` and all later slots must be idle. Either the pool must be exclusively borrowed, or
 /// it must be marked as busy and the slots must advertise 0 words.
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
@@ -60,12 +61,12 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Makes the slots from number `from` on advertise 0 words. After this call, an acquire of one of
+/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire of one of
 /// these slots calls the cold function, which returns an error because the pool is busy.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on must be idle.
+/// Slot `from` and all later slots must be idle.
 unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     for slot in state.slots_from(from) {
         // SAFETY: the caller guarantees that the slot is idle.
@@ -73,12 +74,13 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Replaces the blocks of oversized slots from number `from` on with smaller blocks, and then
-/// starts new samples. If the pool is busy, the function replaces nothing.
+/// Replaces the oversized blocks of slot `from` and of all later slots with smaller blocks, and
+/// then starts to sample these slots again. If the pool is busy, the function does not replace any
+/// blocks.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on must be idle.
+/// Slot `from` and all later slots must be idle.
 pub(super) unsafe fn compact<B: PoolBackend>(
     state: &State<B>,
     from: usize,
@@ -86,7 +88,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
 ) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     unsafe { withdraw_from(state, from) };
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
@@ -134,8 +136,8 @@ unsafe fn smaller_block<B: PoolBackend>(
 }
 
 /// Replaces the block of an idle slot with a block of `target` bytes. Returns the number of bytes
-/// by which the slot shrank. If the smaller block cannot be allocated, the slot is left without a
-/// block, and the slot's next acquire allocates one.
+/// by which the slot's block shrank. If the smaller block cannot be allocated, the slot is left
+/// without a block, and the slot's next acquire allocates one.
 ///
 /// # Safety
 ///
@@ -149,18 +151,18 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
         return before;
     };
     // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy. The
-    // block was just allocated with `target` bytes.
+    // block was just allocated with a size of `target` bytes.
     unsafe { install(slot, block, target) };
     before - target
 }
 
-/// Arms the slots from number `from` on that hold a block, so that the cold function receives the
-/// lengths of their next acquires. If the pool is busy, the function arms nothing, because the slot
-/// at the cursor must continue to advertise 0 words.
+/// Arms all slots that hold a block, beginning with slot `from`, so that the cold function receives
+/// the lengths of their next acquires. If the pool is busy, the function does not arm any slots,
+/// because the slot at the cursor must continue to advertise 0 words.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on must be idle.
+/// Slot `from` and all later slots must be idle.
 pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usize) {
     let Some(_busy) = state.busy() else { return };
     // SAFETY: the caller guarantees that the slots are idle.
@@ -176,7 +178,7 @@ const SAMPLES: u8 = {
 
 /// # Safety
 ///
-/// The slots from number `from` on must be idle.
+/// Slot `from` and all later slots must be idle.
 unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
     for slot in state.slots_from(from) {
         // SAFETY: the slot's record is live, and no other reference to it exists.

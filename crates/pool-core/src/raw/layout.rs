@@ -47,7 +47,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
     }
 
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `configure`.
         unsafe { self.configure(config) }
     }
 
@@ -62,7 +62,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn named(&self, number: usize) -> NamedArray<SlotPointer<'_, B>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `slot`.
         let memory = unsafe { self.slot(number) };
         let record = memory.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -73,9 +73,9 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn cursor(&self, number: usize) -> SlotCursor<B> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `slot_or_end`.
         let slot = unsafe { self.slot_or_end(number) };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `SlotCursor::new`.
         unsafe { SlotCursor::new(slot) }
     }
 }

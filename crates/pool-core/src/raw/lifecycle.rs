@@ -38,12 +38,12 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration. Each slot follows the new configuration from its next acquire
-    /// on.
+    /// Replaces the configuration. Each slot uses the new configuration from its next acquire
+    /// onward.
     ///
     /// # Safety
     ///
-    /// The pool must be exclusively borrowed, so that no view of any slot is in use.
+    /// The pool must be exclusively borrowed, which ensures that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         let config = MemoryChecks::applied_to(config);
@@ -53,8 +53,8 @@ impl<B: PoolBackend> State<B> {
             unsafe { advertise(slot) };
         }
         // The shape sets are dropped after the first loop, because dropping a set runs the `Drop`
-        // implementations of the backend's descriptors. Every slot must follow the new
-        // configuration before that code runs.
+        // implementations of the backend's descriptors. Every slot must use the new configuration
+        // before these `Drop` implementations run.
         for slot in self.slots_from(0) {
             // SAFETY: the caller guarantees that no view of the slot is in use.
             drop(unsafe { take_shapes(slot) });
@@ -78,7 +78,7 @@ impl<B: PoolBackend> State<B> {
         // the pool.
         unsafe { idle::release_from(this, 0) };
         for number in 0..this.tables.len() {
-            // SAFETY: `number` is below the number of tables.
+            // SAFETY: `number` is less than the number of tables.
             let table = unsafe { this.table(number) };
             // SAFETY: the table was created by `push_table`, its slots were just emptied, and no
             // cursor is in use.

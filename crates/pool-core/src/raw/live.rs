@@ -1,14 +1,14 @@
-//! The peak number of live bytes of a pool. Live bytes are counted while the configuration sends
-//! every acquire to the cold function.
+//! The peak number of live bytes in a pool. Live bytes are counted only while the configuration
+//! sends every acquire to the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The count of live bytes of one pool.
+/// A counter for the live bytes of one pool.
 ///
 /// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
-/// therefore the number up to the previous slot, plus the slot's own bytes. The count therefore
-/// need not be notified when a scope ends.
+/// therefore the number of live bytes up to the previous slot, plus the slot's own bytes. The end
+/// of a scope therefore does not need to be reported to the counter.
 pub(super) struct LiveBytes {
     /// For each slot that was handed out, the number of bytes that were live at that time,
     /// including the slot's own bytes.
@@ -27,9 +27,8 @@ impl LiveBytes {
         self.peak.get()
     }
 
-    /// Records that slot `number` is handed out with `bytes` bytes, while the slots from
-    /// `idle_from` on are idle. The slot must be the next slot, or must have been handed out
-    /// before.
+    /// Records that slot `number` is handed out with `bytes` bytes, while slot `idle_from` and all
+    /// later slots are idle. The slot must be the next slot, or must have been handed out before.
     ///
     /// # Errors
     ///
@@ -47,9 +46,9 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` is handed out with `bytes` bytes, and removes the records of the
-    /// slots above `number`. If a slot below `number` was handed out without being counted, its
-    /// size counts as 0 bytes.
+    /// Records that slot `number` is handed out with `bytes` bytes, and removes the records of all
+    /// slots above it. If a slot below `number` was handed out without being counted, its size
+    /// counts as 0 bytes.
     ///
     /// # Errors
     ///
@@ -75,8 +74,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` uses `bytes` bytes from now on. The slot is one of the first
-    /// `handed_out` slots. If the slot was not counted, the method does nothing.
+    /// Records that slot `number` uses `bytes` bytes from now on. The slot must be one of the first
+    /// `handed_out` slots of the pool. If the slot was not counted, the method does nothing.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);
@@ -93,7 +92,7 @@ impl LiveBytes {
         self.peak.set(self.peak.get().map(|peak| peak.max(end)));
     }
 
-    /// Frees the memory that the count uses, but keeps the peak.
+    /// Frees the memory that the counter uses, but keeps the peak.
     pub(super) fn stop(&self) {
         drop(self.ends.take());
     }
@@ -103,7 +102,7 @@ impl LiveBytes {
         self.peak.set(None);
     }
 
-    /// Returns the number of bytes of host memory that the count uses.
+    /// Returns the number of bytes of host memory that the counter uses.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         let ends = self.ends.take();
         let bytes = ends.capacity() * size_of::<usize>();

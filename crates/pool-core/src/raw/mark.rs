@@ -1,20 +1,21 @@
-//! The mark of a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
+//! The mark on a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
 //! values with padding, or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words, from the start of the block, that may contain
-//! uninitialised bytes. Before a marked slot is handed out for reading, all of these words are
-//! zeroed, and the mark is removed after that. A marked slot advertises 0 words, so acquires of
-//! unmarked slots need no check for a mark.
+//! uninitialised bytes. Before a marked slot is handed out for reading, all of its marked words are
+//! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked
+//! slot requires no check for a mark.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark of a block that contains more words than a record can count.
+/// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the format of a record.
+/// Returns the number of words in the first `bytes` bytes of a block, in the format in which a
+/// record stores it.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -28,11 +29,11 @@ fn bytes_of(words: u32, real: usize) -> usize {
 }
 
 /// Marks the first `bytes` bytes of the slot's block, which may become uninitialised from now on.
-/// If the slot already has a longer mark, that mark is kept.
+/// If the slot already has a longer mark, the longer mark is kept.
 ///
 /// # Safety
 ///
-/// The slot's block must hold at least `bytes` bytes, and the slot's scope must be open. Either the
+/// The slot's block must have at least `bytes` bytes, and the slot's scope must be open. Either the
 /// cursor must have stepped past the slot, or the slot must be idle and no other code may run
 /// before the caller acquires it.
 #[inline]
@@ -64,8 +65,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes the marked bytes of the slot's block, and then removes the mark. If zeroing fails,
-    /// the mark is kept.
+    /// Zeroes the marked bytes of the slot's block, and then removes the mark. If the words cannot
+    /// be zeroed, the mark is kept.
     ///
     /// # Safety
     ///
@@ -81,8 +82,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because a marked slot has a block: `take_block` removes the
-        // mark together with the block.
+        // exists. `bytes` is not 0, because a marked slot always has a block, as `take_block`
+        // removes the mark together with the block.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

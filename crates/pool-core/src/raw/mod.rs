@@ -3,9 +3,9 @@
 //!
 //! # Invariants
 //!
-//! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
-//!    a power of two that is at least the size of a table. Masking the address of any slot of a
-//!    table therefore yields the address of the table.
+//! 1. **A table never moves** and lives for as long as its pool. A table is aligned to
+//!    `Table::ALIGN`, a power of two that is at least the size of a table. Masking the address of
+//!    any slot of a table therefore yields the address of the table.
 //!
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
@@ -14,18 +14,18 @@
 //!    words than the block holds. If `advertised` is 0, every acquire of the slot calls the cold
 //!    function. A sentinel always advertises 0 words.
 //!
-//! 4. The field `real` is the number of bytes with which the slot's block was allocated. The field
-//!    `real` is 0 if and only if the slot has no block, and the field `block` is then
+//! 4. The field `real` is the size in bytes with which the slot's block was allocated. The field
+//!    `real` is 0 if and only if the slot has no block, in which case the field `block` is
 //!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
 //!    above a scope's cursor are grown, freed or armed, and only their shape sets are modified.
 //!
-//!    A scope's cursor only steps forward, or steps back over the last acquired slot if no view of
-//!    that slot exists. An inner scope starts at the cursor of its outer scope. The borrow checker
-//!    ensures that the cursor of the outer scope does not move while the inner scope or one of its
-//!    views lives. An exclusive borrow of the whole pool, as in `configure`, proves that no view
-//!    exists.
+//!    A scope's cursor only steps forward, except that it may step back over the last acquired slot
+//!    if no view of that slot exists. An inner scope starts at the cursor of its outer scope. The
+//!    borrow checker ensures that the outer scope's cursor does not move while the inner scope or
+//!    one of its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves
+//!    that no view exists.
 //!
 //!    A vector that grows holds the only view of its slot, and exchanges the slot's block for the
 //!    block of an idle slot (`exchange`). The method `keep` performs the same exchange for an array
@@ -36,11 +36,11 @@
 //!    exists. Until the block is handed out, it may be grown, freed and exchanged like the block of
 //!    an idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the one exception: it hands out a
-//!    block that its slot advertises, because such a slot has no pending duty.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception, because it hands
+//!    out a block only if the slot advertises the block, and such a slot has no pending duty.
 //!
-//! 6. Before the block of a slot is freed, the slot is emptied: its advertised words, its size, its
-//!    serial and its shape set are cleared. A slot is filled only after its new block has been
+//! 6. Before the block of a slot is freed, the slot is emptied, which clears its advertised words,
+//!    its size, its serial and its shape set. A slot is filled only after its new block has been
 //!    allocated. A panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool, because `Pool` is not `Sync`,
@@ -52,16 +52,16 @@
 //!
 //! 9. **While foreign code runs inside an operation, no memory can be acquired from the pool or
 //!    freed in it**. The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
-//!    view, a `SlotRef`, or `Handles` next to a scope, and may call their methods.
+//!    view, a `SlotRef`, or a `Handles` value alongside a scope, and may call their methods.
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
 //!    is set before the operation first reads a cursor, a slot, a table list or a shape set, and is
-//!    removed after its last write to them. While the pool is busy, acquires call the cold
-//!    function, which refuses them with `PoolError::Reentered`. The methods `trim`, `compact` and
-//!    `sample_lengths` do nothing in a busy pool, and methods that only read succeed. The table
-//!    below lists the operations in which foreign code runs. While foreign code runs, the operation
-//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
-//!    removes the mark, and leaves every slot valid (invariant 6).
+//!    removed after the operation's last write to any of them. While the pool is busy, acquires
+//!    call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
+//!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
+//!    The table below lists the operations in which foreign code runs. While foreign code runs, the
+//!    operation holds no lock, and holds no reference to data that other methods of the pool read.
+//!    Unwinding removes the mark, and leaves every slot valid (invariant 6).
 //!
 //! 10. **Either a block is initialised, or its slot is marked**. Before a byte of a block can
 //!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A
@@ -70,8 +70,8 @@
 //!     before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has stepped past the
-//!     block's slot**. Because the slot is below the cursor during such a write, the pool need not
-//!     be marked as busy.
+//!     block's slot**. Because the slot is below the cursor during the write, the pool does not
+//!     need to be marked as busy.
 //!
 //! # Where foreign code runs
 //!

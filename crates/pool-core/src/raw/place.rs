@@ -37,7 +37,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPlace<'_, B> {
 impl<'s, B: PoolBackend> SlotPlace<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be the position of a cursor of a pool that lives for `'s`.
+    /// `slot` must be the position of a cursor in a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, pool: PhantomData }
@@ -50,13 +50,14 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     #[inline(always)]
     fn fitting<T>(self, length: usize) -> Option<SlotPointer<'s, B>> {
         const { assert_aligned::<B, T>() };
-        // SAFETY: the position is at a slot or a sentinel of a pool that lives for `'s`, as `new`
+        // SAFETY: the position is at a slot or a sentinel of a pool that outlives `'s`, as `new`
         // requires.
         let advertised = unsafe { (*self.slot.as_ptr()).advertised };
         if !fits::<T>(padded::<T>(length, B::ALIGN), advertised) {
             return None;
         }
-        // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant 3).
+        // SAFETY: the slot is not a sentinel, because nothing fits in the 0 words that a sentinel
+        // advertises (invariant 3).
         Some(unsafe { SlotPointer::new(self.slot) })
     }
 
@@ -68,7 +69,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         // If not even zero elements fit, the cursor is at a sentinel or at a slot with pending
         // duties.
         let slot = self.fitting::<T>(0)?;
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `shape_cache::find`.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
         // Every shape in the set fits in the slot's block, because the set is dropped together with
         // the block (invariant 8).
@@ -85,8 +86,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
-        // SAFETY: the caller guarantees that the slot is at the cursor, and the pool lives for
-        // `'s`, as `new` requires.
+        // SAFETY: the caller guarantees that the slot is at the cursor, and the pool outlives `'s`,
+        // as `new` requires.
         unsafe { cold::prepare::<B, T>(self.slot, length, first_use) }
     }
 
@@ -100,14 +101,14 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         let length = element_count(dims, size_of::<T>())?;
         if let Some(slot) = self.fitting::<T>(length) {
             // `fitting_shape` has searched the shape set of this slot without finding the shape.
-            // SAFETY: the slot's block holds `length` elements, and the caller guarantees that the
-            // cursor has not stepped past the slot.
+            // SAFETY: the slot's block has room for `length` elements, and the caller guarantees
+            // that the cursor has not stepped past the slot.
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare`.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
-        // SAFETY: the slot was just reserved for `length` elements, which is the product of `dims`,
-        // and the cursor has not stepped past the slot.
+        // SAFETY: the slot was just reserved for `length` elements, `length` is the product of
+        // `dims`, and the cursor has not stepped past the slot.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
     }
 
@@ -118,7 +119,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, SlotPointer<'s, B>, B> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_shape`.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => panic_with(&error),
@@ -126,7 +127,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     }
 }
 
-/// Rejects, at compile time, elements whose alignment is above the backend's maximum alignment.
+/// Rejects, at compile time, elements whose alignment exceeds the backend's maximum alignment.
 pub(super) const fn assert_aligned<B: PoolBackend, T>() {
     assert!(
         align_of::<T>() <= B::MAX_ALIGN,

@@ -1,5 +1,5 @@
-//! The single word of a pool. The word is the address of the pool's first table, which is also the
-//! address of that table's first slot.
+//! The single word that represents a pool. The word is the address of the pool's first table, which
+//! is also the address of that table's first slot.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -34,7 +34,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type Cursor = SlotCursor<B>;
 
     // This function is not inlined. If `create` were inlined, a caller that reuses pools from a
-    // list, and creates a pool only if the list is empty, would have to save more registers.
+    // list, and creates a pool only when the list is empty, would have to save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)
@@ -42,18 +42,18 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     unsafe fn destroy(self) {
         // SAFETY: the root points to the first table of a live pool, and the field `state` never
-        // changes after the table's creation.
+        // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `State::destroy`.
         unsafe { State::destroy(state) };
     }
 
     #[inline(always)]
     unsafe fn state<'s>(self) -> &'s State<B> {
         // SAFETY: the root points to the first table of a live pool, and the field `state` never
-        // changes after the table's creation.
+        // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the state of a pool lives as long as the pool.
+        // SAFETY: the state of a pool lives for as long as the pool does.
         unsafe { state.as_ref() }
     }
 

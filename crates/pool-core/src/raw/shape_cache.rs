@@ -1,10 +1,11 @@
 //! The N-way shape cache, which stores one set of shapes for each slot that is used with a dynamic
-//! rank. Cold code that replaces the block of a slot drops the slot's whole set.
+//! rank. Cold code that replaces the block of a slot drops the slot's whole set of shapes.
 //!
-//! An entry contains lengths, strides and the backend's descriptor, but no address. No part of an
-//! entry can therefore become stale, and a cached shape fits without a check. Entries are evicted
-//! round robin. The worst case is a loop that uses one more shape than the set can hold: each
-//! acquire of the loop misses, and allocates a few words on the host.
+//! An entry contains the lengths, the strides and the backend's descriptor, but no address. No part
+//! of an entry can therefore become stale, and a cached shape fits in the slot's block without a
+//! check. Entries are evicted round robin. The worst case is a loop that uses one more shape than
+//! the set can hold, because each acquire in the loop then misses the cache and allocates a few
+//! words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -18,9 +19,9 @@ use crate::lengths::Lengths;
 use crate::shape_set::{ShapeSet, Way};
 use crate::try_box::try_box;
 
-/// Returns the shape `dims` of elements `T` from the slot's set, or `None` if the set does not
-/// contain it. The caller need not check `dims`, because every shape was checked before it was
-/// added to the set.
+/// Returns the shape `dims` for elements of type `T` from the slot's set, or `None` if the set does
+/// not contain it. The caller does not need to check `dims`, because every shape was checked before
+/// it was added to the set.
 ///
 /// # Safety
 ///
@@ -30,7 +31,7 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
 ) -> Option<&'s mut Way<B::Descriptor>> {
-    // SAFETY: the slot's table is live, and no reference to this pointer exists.
+    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set lives until cold code removes it from an idle slot. The caller guarantees that
     // no reference into the set is in use. If the acquire fails after this call and is repeated,
@@ -40,14 +41,14 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     set.find(TypeId::of::<T>(), dims)
 }
 
-/// Counts a hit of the shape cache.
+/// Counts a hit in the shape cache.
 #[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     slot.state().shape_hits.increment();
 }
 
-/// Returns the shape `dims` of `count` elements `T` from the slot's set. If the set does not
-/// contain the shape, the function adds it.
+/// Returns the shape `dims` for `count` elements of type `T` from the slot's set. If the set does
+/// not contain the shape, the function adds it.
 ///
 /// # Safety
 ///
@@ -59,7 +60,7 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `find`.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
         return Ok(way);
@@ -80,7 +81,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `insert_of_type`.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
@@ -98,12 +99,12 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     let state = slot.state();
-    // The pool is marked as busy because the slot may come from the hot path. Until the slot is
-    // acquired, the allocator and the backend's descriptors may run code that acquires the same
-    // slot.
+    // The pool is marked as busy here, because the hot path may have reserved the slot without
+    // marking the pool. Until the slot is acquired, the allocator and the backend's descriptors may
+    // run code that tries to acquire the same slot.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     state.shape_misses.increment();
 
@@ -117,8 +118,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // Dropping the evicted entry runs the backend's code. When the backend's code runs, the set is
     // complete and no reference to the set is in use.
     drop(evicted);
-    // SAFETY: a set lives until cold code removes it from its idle slot. This is the only reference
-    // to the set for `'s`.
+    // SAFETY: a set lives until cold code removes it from its idle slot. During `'s`, no other
+    // reference to the set exists.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))
 }
@@ -132,14 +133,14 @@ unsafe fn set_of<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Result<NonNull<ShapeSet<B::Descriptor>>, PoolError<B::Error>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live, and no reference to this pointer exists.
+    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     if let Some(shapes) = NonNull::new(unsafe { *place }) {
         return Ok(shapes);
     }
     let no_memory = |requested| PoolError::Bookkeeping { requested };
     let set = ShapeSet::with_capacity(slot.state().config().ways).map_err(no_memory)?;
     let shapes = try_box(set).ok_or(no_memory(size_of::<ShapeSet<B::Descriptor>>()))?;
-    // SAFETY: the slot's table is live, and no reference to this pointer exists.
+    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     unsafe { *place = shapes.as_ptr() };
     Ok(shapes)
 }

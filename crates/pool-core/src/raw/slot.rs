@@ -1,4 +1,4 @@
-//! The interface to one slot that other modules use. A [`SlotPointer`] refers to a slot that a
+//! The interface through which other modules use a slot. A [`SlotPointer`] refers to a slot that a
 //! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
 //! to the slot of that view.
 
@@ -20,10 +20,10 @@ pub struct SlotPointer<'s, B: PoolBackend> {
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotPointer<'_, B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotPointer<'_, B> {}
 
 impl<B: PoolBackend> Clone for SlotPointer<'_, B> {
@@ -43,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, and not a sentinel, of a pool that lives for `'s`.
+    /// `slot` must be a slot, and not a sentinel, of a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -54,14 +54,14 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(super) fn state(self) -> &'s State<B> {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, _) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the pool lives for `'s`, as `new` requires.
+        // SAFETY: the pool outlives `'s`, as `new` requires.
         unsafe { Table::state_of(table) }
     }
 
     /// Returns the slot's block.
     #[inline(always)]
     pub(super) fn block(self) -> B::Block {
-        // SAFETY: the slot lives for `'s`, and no reference to it exists (invariant 2).
+        // SAFETY: the slot outlives `'s`, and no reference to it exists (invariant 2).
         unsafe { (*self.slot.as_ptr()).block }
     }
 
@@ -69,8 +69,8 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and the number of a table never changes after the
-        // table's creation.
+        // SAFETY: the slot's table is live, and a table's number never changes after the table is
+        // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
@@ -101,12 +101,12 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use for as long as the returned reference.
-    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must be in use for as long as the returned reference is
+    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
@@ -119,7 +119,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };
         pointer.block()
     }
@@ -128,7 +128,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The scope of the view that stores this reference, or will store it, must be open for `'s`.
+    /// The scope of the view that stores this reference, or will store it, must remain open during
+    /// `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's
@@ -137,14 +138,14 @@ impl<B: PoolBackend> SlotRef<B> {
     }
 
     /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
-    /// out again, grown or freed. The call takes place even if the view is never dropped.
+    /// out again, grown or freed. The backend is called even if the view is never dropped.
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must still be in use, which means that its `'s` has not
-    /// ended. The call must be made on the thread that owns the pool.
+    /// The view that stores this reference must still be in use, which means that its lifetime `'s`
+    /// has not ended. This method must be called on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };
         // SAFETY: the slot's record is live, no reference to it exists, and the caller is on the
         // pool's thread.

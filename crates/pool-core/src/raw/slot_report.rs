@@ -1,5 +1,5 @@
 //! The report that a debug build prints if a pool has very many slots. The report includes the
-//! location of the call that acquired the last slot.
+//! location of the call that acquired the last of these slots.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -24,14 +24,14 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are handed out. When the number of slots first becomes very high,
-    /// the method reports the pool.
+    /// Records that `slots` slots are now handed out. When the number of slots first becomes very
+    /// high, the method reports the pool.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // The fallible acquire methods record no location, so the recorded call may have acquired
-        // another slot.
+        // The fallible acquire methods record no location, so the recorded call may have acquired a
+        // different slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
         report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });

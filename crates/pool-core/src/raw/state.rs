@@ -21,16 +21,15 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A cached value of the configuration. Computing the value for each cold acquire would cost
-    /// about eleven instructions.
+    /// A value that is computed from the configuration and cached. Computing the value for each
+    /// cold acquire would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// The mark that is set while foreign code may run inside an operation of this pool (invariant
-    /// 9).
+    /// The mark that is set while an operation of this pool may run foreign code (invariant 9).
     busy: BusyMark,
-    /// The addresses of the first slots of all tables. The address of a table's first slot is also
-    /// the address of the table.
+    /// The address of the first slot of each table. The address of a table's first slot is also the
+    /// address of the table.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -100,7 +99,7 @@ impl<B: PoolBackend> State<B> {
         serial
     }
 
-    /// Replaces the configuration with a validated one.
+    /// Replaces the configuration with one that has been validated.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());
@@ -176,15 +175,15 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest number of slots and all peaks, as the method `clear` requires.
+    /// Resets the highest number of slots and all peaks, as required by the method `clear`.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The configuration, the
-    /// device and the number of live bytes are not included.
+    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
+    /// include the configuration, the device or the number of live bytes.
     pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.high_water_slots = self.high_water.get();
         stats.reserved_bytes = self.reserved.get();

@@ -14,14 +14,14 @@ use crate::shape_set::ShapeSet;
 /// The number of slots in a table, not including the sentinel.
 pub(super) const SLOTS: usize = 31;
 
-/// A sequence of slots that never moves. The [invariants](super) explain its layout.
+/// A sequence of slots that never moves. The [invariants](super) explain the layout of a table.
 #[repr(C)]
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, which is created at the slot's first acquire with a dynamic
-    /// rank. The sets are stored in a separate array and not in the records, so that a hit of the
-    /// shape cache can compute the address of a slot's set with a single shift.
+    /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
+    /// rank. The sets are stored in an array of their own rather than in the records, so that a hit
+    /// in the shape cache finds the address of a slot's set with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
@@ -70,11 +70,11 @@ impl<B: PoolBackend> Table<B> {
             // SAFETY: `place` is inside the new table, and no reference to it exists.
             unsafe { place.write(Record::EMPTY) };
         }
-        // SAFETY: the field is inside the new table, and its old value needs no drop.
+        // SAFETY: the field is inside the new table, and its old value does not need to be dropped.
         unsafe { (*table.as_ptr()).state = state };
-        // SAFETY: the field is inside the new table, and its old value needs no drop.
+        // SAFETY: the field is inside the new table, and its old value does not need to be dropped.
         unsafe { (*table.as_ptr()).number = number };
-        // SAFETY: the field is inside the new table, and its old value needs no drop.
+        // SAFETY: the field is inside the new table, and its old value does not need to be dropped.
         unsafe { (*table.as_ptr()).next_idle = null_mut() };
         Some(table)
     }
@@ -83,11 +83,11 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `table` must belong to a pool that lives for `'s`.
+    /// `table` must belong to a pool that outlives `'s`.
     #[inline]
     pub(super) unsafe fn state_of<'s>(table: NonNull<Self>) -> &'s State<B> {
         // SAFETY: the table is live (invariant 1), and the field `state` never changes after the
-        // table's creation.
+        // table is created.
         let state = unsafe { (*table.as_ptr()).state };
         // SAFETY: the state outlives its tables, and only shared references to the state exist.
         unsafe { state.as_ref() }
@@ -120,7 +120,7 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `table` must be live, and `index` must be below `SLOTS`.
+    /// `table` must be live, and `index` must be less than `SLOTS`.
     #[inline]
     pub(super) unsafe fn record(table: NonNull<Self>, index: usize) -> NonNull<Record> {
         // SAFETY: the field is inside the live allocation.
@@ -136,7 +136,7 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `table` must be live, and `index` must be below `SLOTS`.
+    /// `table` must be live, and `index` must be less than `SLOTS`.
     #[inline]
     pub(super) unsafe fn shapes(
         table: NonNull<Self>,

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// A list of addresses that are added one at a time and never removed.
+/// A list to which addresses are added one at a time, and from which they are never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
     /// A copy of the list's length that other threads can read.
@@ -45,7 +45,7 @@ impl<T> TableList<T> {
         // so no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `get_unchecked`.
         unsafe { *list.get_unchecked(number) }
     }
 

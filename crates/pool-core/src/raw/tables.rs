@@ -18,7 +18,7 @@ impl<B: PoolBackend> State<B> {
     /// # Safety
     ///
     /// `state` must be the address of `self`. The pool must be marked as busy, or must not yet be
-    /// shared.
+    /// accessible to other code.
     pub(super) unsafe fn push_table(
         &self,
         state: NonNull<Self>,
@@ -35,22 +35,22 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Returns the first slot of the table after `table`. If there is no such table, the method
-    /// creates it.
+    /// Returns the first slot of the table after `table`. If `table` is the last table, the method
+    /// creates another table.
     ///
     /// # Safety
     ///
-    /// `table` must belong to a pool that lives for `'s`, and the pool must be marked as busy.
+    /// `table` must belong to a pool that outlives `'s`, and the pool must be marked as busy.
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the table is live, and the field `state` never changes after the table's
-        // creation.
+        // SAFETY: the table is live, and the field `state` never changes after the table is
+        // created.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `Table::state_of`.
         let this: &'s Self = unsafe { Table::state_of(table) };
-        // SAFETY: the table is live, and the field `number` never changes after the table's
-        // creation.
+        // SAFETY: the table is live, and the field `number` never changes after the table is
+        // created.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.tables.len() {
             // SAFETY: `state` is the address of the pool's state, and the caller guarantees that
@@ -73,15 +73,15 @@ impl<B: PoolBackend> State<B> {
         unsafe { self.tables.get(number) }.cast()
     }
 
-    /// Returns the total number of used and unused slots.
+    /// Returns the total number of slots, both used and unused.
     pub(super) fn slot_count(&self) -> usize {
         self.tables.len() * SLOTS
     }
 
-    /// Returns an iterator over the slots from number `from` on that exist when this method is
+    /// Returns an iterator over slot `from` and all later slots that exist when this method is
     /// called.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
-        // SAFETY: every `number` is below the number of slots, and the number of tables never
+        // SAFETY: every `number` is less than the number of slots, and the number of tables never
         // decreases.
         (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
     }
@@ -90,12 +90,12 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// `number` must be below [`slot_count`](Self::slot_count).
+    /// `number` must be less than [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
         // SAFETY: each table has `SLOTS` slots, and the caller guarantees that the slot exists, so
         // its table exists.
         let first = unsafe { self.tables.get(number / SLOTS) };
-        // SAFETY: `first` is slot 0 of a live table, and the remainder is below `SLOTS`.
+        // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
         // SAFETY: the slot is not a sentinel, and the pool lives while its state is borrowed.
         unsafe { SlotPointer::new(slot) }
@@ -137,7 +137,7 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the statistics of the pool for a scope whose cursor is after `active` slots.
+    /// Returns the statistics of the pool for a scope whose cursor is preceded by `active` slots.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }

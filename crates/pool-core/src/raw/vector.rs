@@ -1,4 +1,4 @@
-//! The growth of vectors whose memory is a slot.
+//! The growth of vectors that are stored in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -17,11 +17,12 @@ type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 const LEAST: usize = 4;
 
 /// Enlarges the memory of a vector, either within the slot's own block or by using the block of the
-/// next slot. `cursor` is the slot at the cursor, and `active` is the number of slots before it.
+/// next slot. `cursor` is the slot at the cursor, and `active` is the number of slots before that
+/// slot.
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. If an error is returned, the vector's memory is
+/// Returns the same errors as the acquire methods. If an error is returned, the vector's memory is
 /// unchanged.
 ///
 /// # Safety
@@ -43,31 +44,32 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `take_next_block`.
         let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `take_next_block`.
         let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };
         taken.or_else(|error| retry(error, again))?;
     }
     let capacity = wanted.min(slot.capacity::<T>());
     if !vector.plain {
-        // SAFETY: the slot's block holds `capacity` elements, and the slot belongs to this vector.
+        // SAFETY: the slot's block has room for `capacity` elements, and the slot belongs to this
+        // vector.
         unsafe { slot.mark::<T>(capacity) };
     }
     slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
         // SAFETY: the elements are still unchanged in the block that was previously the slot's
-        // block. The slot's current block holds `capacity` elements, and no view of it exists. `T`
-        // is `Copy`.
+        // block. The slot's current block has room for `capacity` elements, and no view of it
+        // exists. `T` is `Copy`.
         unsafe { to.copy_from_nonoverlapping(from, vector.length) };
     }
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Exchanges the block of the vector's slot for the block of the next slot, which holds `capacity`
-/// elements. The old block then belongs to the next slot, and retains the vector's elements until
-/// the new block is used.
+/// Exchanges the block of the vector's slot for the block of the next slot, which has room for
+/// `capacity` elements. The old block then belongs to the next slot, and retains the vector's
+/// elements until the new block is used.
 ///
 /// # Safety
 ///
@@ -77,9 +79,9 @@ unsafe fn take_next_block<B: HostBackend, T>(
     slot: SlotPointer<'_, B>,
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
-    // The block with the vector's elements is below the cursor, so this call neither frees it nor
-    // hands it out. SAFETY: `cursor` is the position of the cursor, and its pool lives while one of
-    // its slots is used.
+    // The block that contains the vector's elements is below the cursor, so this call neither frees
+    // it nor hands it out. SAFETY: `cursor` is the position of the cursor, and its pool lives while
+    // one of its slots is used.
     let place = unsafe { SlotPlace::new(cursor) };
     // SAFETY: `place` is the position of the cursor, and no view of the slot at the cursor is in
     // use.
@@ -91,7 +93,7 @@ unsafe fn take_next_block<B: HostBackend, T>(
     Ok(())
 }
 
-/// Calls `again`, which requests less memory, if the error reports that too little memory is
+/// Calls `again`, which requests less memory, if the error reports that not enough memory is
 /// available.
 fn retry<E>(
     error: PoolError<E>,

@@ -3,8 +3,8 @@
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which every acquire reads: the slot's block, and the number of words in
-/// the block that an acquire may use.
+/// The hot words of a slot, which every acquire reads, namely the slot's block and the number of
+/// words in the block that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,
@@ -26,7 +26,7 @@ pub(super) struct Record {
     /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
     /// bits, so that it does not increase the size of a table.
     pub(super) uninitialised_words: u32,
-    /// The number of acquires that have yet to be sampled.
+    /// The number of acquires that still have to be sampled.
     pub(super) samples_left: u8,
     /// The number of acquires that were sampled.
     pub(super) samples_seen: u8,

@@ -18,19 +18,19 @@ use crate::stacked::StackedBackend;
 ///
 /// # Invariants
 ///
-/// 1. The value owns `block`, which has `bytes` bytes. `bytes` is 0 if and only if the block is
+/// 1. The value owns `block`, which has `bytes` bytes. `bytes` is 0 if and only if `block` is
 ///    [`DANGLING`](PoolBackend::DANGLING).
 ///
-/// 2. All bytes from `uninitialised` on are initialised.
+/// 2. All bytes at or after the offset `uninitialised` are initialised.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data that any thread with the context may use (see the section on blocks
-// of `PoolBackend`). The methods that use the context receive a shared reference to it, and the
-// bound allows every thread to use such a reference.
+// SAFETY: a block is plain data, which any thread with access to the context may use (see the
+// section on blocks in the documentation of `PoolBackend`). The methods that use the context
+// receive a shared reference to it, and the bound allows every thread to use such a reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
-// SAFETY: the methods with `&self` only read the fields and create shared views of the block. The
-// bound allows every thread to use the context.
+// SAFETY: the methods that receive `&self` only read the fields and create shared views of the
+// block. The bound allows every thread to use the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
@@ -40,13 +40,13 @@ impl<B: HostBackend> HostMemory<B> {
     ///
     /// # Safety
     ///
-    /// The caller must own the block, which must have `bytes` bytes. All bytes from `uninitialised`
-    /// on must be initialised.
+    /// The caller must own the block, which must have `bytes` bytes. All bytes at or after the
+    /// offset `uninitialised` must be initialised.
     pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
         Self(block)
     }
 
-    /// Returns the block and transfers its ownership to the caller.
+    /// Returns the block and transfers ownership of the block to the caller.
     pub(super) fn into_block(self) -> LooseBlock<B::Block> {
         self.0
     }
@@ -78,15 +78,15 @@ impl<B: HostBackend> HostMemory<B> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: every caller passes at most the number of bytes in the block. No view of the
-        // block exists, because `self` is borrowed exclusively.
+        // SAFETY: no caller passes more bytes than the block contains. No view of the block exists,
+        // because `self` is borrowed exclusively.
         unsafe { B::set_bytes(context, self.0.block, value, bytes) }
             .map_err(|source| PoolError::Backend { operation, source })?;
         self.note_written(bytes);
         Ok(())
     }
 
-    /// Zeroes the bytes of the block that may be uninitialised, and poisons the bytes of the array
+    /// Zeroes all bytes of the block that may be uninitialised, and poisons the bytes of the array
     /// if `poison` is `true`.
     #[cold]
     fn initialise(
@@ -187,8 +187,8 @@ where
         source: &[T],
     ) -> Result<NonNull<T>, PoolError<B::Error>> {
         if size_of_val(source) > 0 {
-            // SAFETY: the block holds all bytes of the elements. No view of the block exists,
-            // because `self` is borrowed exclusively.
+            // SAFETY: the block is large enough for all of the elements. No view of the block
+            // exists, because `self` is borrowed exclusively.
             unsafe { B::copy_from_host(origin, self.0.block, source) }
                 .map_err(|source| PoolError::Backend { operation: "copy from the host", source })?;
             self.note_written(size_of_val(source));
@@ -220,7 +220,7 @@ where
 
 /// A host backend whose arrays can be owned.
 ///
-/// Every such backend implements this trait automatically. The trait is a short name for the bounds
+/// Every such backend implements this trait automatically. The trait is a shorthand for the bounds
 /// that methods for host memory require.
 pub trait SharedHostBackend:
     SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>

@@ -17,14 +17,14 @@ use crate::host::is_known_plain;
 use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` returns as an owned array of
-    /// `pool` after the inner scope has ended.
+    /// Runs `body` in an inner scope, and converts the slice that `body` returns into an owned
+    /// array of `pool` that remains after the inner scope has ended.
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`, and
     /// the backend's context is `()`, as it is for host memory. If the slice is not copied, its
-    /// block moves to `pool`, and an idle block of `pool` replaces it in the slot. A loop therefore
-    /// allocates nothing if the arrays that it keeps are dropped again. The owned array holds the
-    /// whole block that was moved.
+    /// block moves to `pool`, and an idle block from `pool` takes its place in the slot. Therefore,
+    /// a loop that keeps arrays allocates nothing if those arrays are eventually dropped. The owned
+    /// array holds the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -43,7 +43,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_keep_owned`](Self::try_keep_owned) returns.
+    /// Panics with the error that [`try_keep_owned`](Self::try_keep_owned) would return.
     #[track_caller]
     pub fn keep_owned<O, T: HostElement>(
         &mut self,
@@ -61,7 +61,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Errors
     ///
-    /// Returns the error of `body`, or an error of [`SharedPool::try_take`].
+    /// Returns the error that `body` returned, or an error from [`SharedPool::try_take`].
     pub fn try_keep_owned<O, T: HostElement, E: From<PoolError<O::Error>>>(
         &mut self,
         pool: &SharedPool<O>,
@@ -91,8 +91,8 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Safety
     ///
-    /// The elements must be valid, and no other code may use them. No slot at or above the cursor
-    /// may have another view.
+    /// The elements must be valid, and no other code may use these elements. No slot at or above
+    /// the cursor may have another view.
     unsafe fn move_out<O, T: HostElement>(
         &mut self,
         pool: &SharedPool<O>,
@@ -102,8 +102,8 @@ impl<B: HostBackend> Scope<'_, B> {
     where
         O: SharedHostBackend<Block = B::Block>,
     {
-        // A block must be freed with the context with which it was allocated. All contexts of the
-        // type `()` are equal, so the block may move to another pool.
+        // A block must be freed with the same context with which it was allocated. All contexts of
+        // the type `()` are equal, so the block may move to another pool.
         let is_same = TypeId::of::<B>() == TypeId::of::<O>()
             && TypeId::of::<<B as PoolBackend>::Context>() == TypeId::of::<()>();
         if !is_same || length * size_of::<T>() == 0 {
@@ -116,15 +116,16 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If the limit does not allow the whole block, a copy of the slice may still fit.
+        // If the whole block would exceed the limit, a copy of the slice may still fit within the
+        // limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // `idle_block_bytes` has found the block, and nothing was acquired after that call. SAFETY:
         // the caller guarantees that it holds the only view of the block. The spare block belongs
-        // to this call, and has the same backend and context.
+        // to this call, and has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
-        // SAFETY: the block was removed from its slot, whose record stored its size and its number
-        // of uninitialised bytes.
+        // SAFETY: the block was removed from its slot, and the slot's record stored the block's
+        // size and its number of uninitialised bytes.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {
             memory.mark(memory.bytes());

@@ -1,4 +1,4 @@
-//! The memory of one owned array, as provided by a backend. This module contains the trait
+//! The memory of one owned array, which is provided by a backend. This module contains the trait
 //! [`SharedBackend`] and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;
@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
 
-/// A backend whose arrays can be owned, which means that it can be used with
+/// A backend whose arrays can be owned, which means that the backend can be used with
 /// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
 /// A host backend uses [`HostMemory`](crate::HostMemory) as its memory, and its context as the
@@ -22,7 +22,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// The memory of one owned array.
     type Memory: OwnedMemory<Self>;
 
-    /// The state with which any thread can allocate memory.
+    /// The state that allows any thread to allocate memory.
     type Origin: Send + Sync + 'static;
 
     /// Creates the origin of a pool's memory from a context.
@@ -34,7 +34,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// Each thread executes its barrier at some moment during the call. After the call, the caller
     /// sees everything that a thread wrote before its barrier. After its barrier, a thread sees
     /// everything that the caller wrote before the call. If the backend provides this barrier,
-    /// threads acquire and drop arrays without an atomic exchange.
+    /// threads can acquire and drop arrays without an atomic exchange.
     #[doc(hidden)]
     #[must_use]
     fn barrier_on_all_threads() -> bool {
@@ -55,7 +55,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     fn device(origin: &B::Origin) -> Device;
 
     /// Returns the size in bytes of a block that holds `length` elements of `element_size` bytes.
-    /// Returns `None` if the size is above `isize::MAX`.
+    /// Returns `None` if the size exceeds `isize::MAX`.
     #[doc(hidden)]
     fn block_bytes(length: usize, element_size: usize) -> Option<usize>;
 
@@ -79,7 +79,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     #[doc(hidden)]
     fn free(self, origin: &B::Origin);
 
-    /// Waits until freed memory is available for allocations.
+    /// Waits until freed memory is available for new allocations.
     #[doc(hidden)]
     fn settle(origin: &B::Origin);
 

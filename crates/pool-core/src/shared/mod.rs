@@ -1,10 +1,10 @@
 //! Owned arrays, whose memory can leave its scope. Any thread can acquire, drop and reuse owned
 //! arrays.
 //!
-//! A [`SharedPool`] is a handle of a [`Store`](store::Store). A store consists of shards, and each
+//! A [`SharedPool`] is a handle to a [`Store`](store::Store). A store consists of shards, and each
 //! shard has lists of idle blocks, which are sorted by size and protected by a lock (`shard`). An
-//! [`Owned`] array stores the [record](record::Record) of its block, and that record is in no list
-//! while the array lives.
+//! [`Owned`] array stores the [record](record::Record) of its block, and that record is not in any
+//! list while the array lives.
 //!
 //! Each backend defines its kind of block. On the host, a block is an allocation (`host_memory`).
 //! For a backend that enqueues its work, a block is a pool of one array (`pooled_memory`), which

@@ -38,13 +38,13 @@ use crate::element::Element;
 /// # Why this is sound
 ///
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
-///    array only under the lock of a shard.
+///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin and a configuration live as long as any handle or array of their pool
-///    (module `store`).
+/// 2. A shard, an origin and a configuration live for as long as any handle to their pool, or any
+///    array from it, exists (module `store`).
 ///
-/// 3. Only [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a block that
-///    may be uninitialised is zeroed before the block's contents are recycled.
+/// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
+///    block that may be uninitialised is zeroed before the block's contents are recycled.
 ///
 /// 4. Every view borrows its array.
 ///
@@ -90,8 +90,9 @@ pub struct Owned<B: SharedBackend, T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and its elements, which are
-// `Send` because of the bound. The array uses only those parts of the store that threads may share.
+// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and owns its elements, which
+// are `Send` because of the bound. The array uses only those parts of the store that threads may
+// share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
@@ -198,8 +199,8 @@ pub(super) struct TakenBlock<B: SharedBackend> {
 impl<B: SharedBackend> TakenBlock<B> {
     /// # Safety
     ///
-    /// The record must have been acquired from the store or adopted by it, and must not have been
-    /// returned.
+    /// The record must have been acquired from the store or adopted by the store, and must not have
+    /// been returned.
     #[inline(always)]
     pub(super) unsafe fn new(store: NonNull<Store<B>>, record: BlockRecord<B>) -> Self {
         Self { record: ManuallyDrop::new(record), store }
@@ -214,10 +215,10 @@ impl<B: SharedBackend> TakenBlock<B> {
 impl<B: SharedBackend> Drop for TakenBlock<B> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `drop` is the only function that moves the record out, and it runs once.
+        // SAFETY: `drop` is the only function that moves the record out, and it runs only once.
         let record = unsafe { ManuallyDrop::take(&mut self.record) };
-        // SAFETY: the record belongs to this store, as `new` requires, and its array is no longer
-        // used.
+        // SAFETY: the record belongs to this store, as `new` requires, and the array in the
+        // record's block is no longer used.
         unsafe { give_back(self.store, record) };
     }
 }

@@ -1,10 +1,11 @@
-//! The memory of a backend that enqueues its work. The memory of each owned array is a pool of one
-//! array, with its own context.
+//! The memory of a backend that enqueues its work. The memory of each owned array is a pool that
+//! contains only this array and has its own context.
 //!
-//! The pool orders all uses of the array in the same way as any other pool. The uses include
+//! The pool orders all uses of the array in the same way as any other pool. These uses include
 //! commands on the queue before and after the owner of the array changes, uses on other streams,
-//! and freeing. Because the pool orders all uses, owned arrays need no additional ordering. Only
-//! one thread uses an owned array at a time, because only one thread uses its pool at a time.
+//! and the free of the memory. Because the pool orders all uses, owned arrays need no additional
+//! ordering. Only one thread uses an owned array at a time, because only one thread uses its pool
+//! at a time.
 
 use core::fmt;
 
@@ -20,7 +21,7 @@ use crate::raw::block_bytes;
 /// A trait for creating the contexts of a shared pool's arrays. All contexts belong to the same
 /// queue.
 pub trait ContextSource<B: PoolBackend> {
-    /// Creates another context of the queue.
+    /// Creates another context for the same queue.
     ///
     /// # Errors
     ///
@@ -67,8 +68,8 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // The length passed to `try_acquire` is that of the longest array of words that fits in
-            // a block of `bytes` bytes.
+            // The length passed to `try_acquire` is the length of the longest array of words that
+            // fits in a block of `bytes` bytes.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }
@@ -84,7 +85,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // Waiting is optional, because the memory is freed later if no context can be created.
+        // The wait is optional, because the memory is freed later if no context can be created.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }

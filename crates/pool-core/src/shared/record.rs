@@ -12,17 +12,17 @@ use crate::try_box::{into_box, try_box};
 pub(super) struct Record<M> {
     /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The number of bytes that the pool counts for the block.
+    /// The number of bytes that count as the size of the block in the pool's statistics and limit.
     pub(super) bytes: usize,
     /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
-    /// The size in bytes of the live array in the block, rounded up to whole units.
+    /// The size in bytes of the live array in the block, rounded up to a whole number of units.
     pub(super) live: usize,
     pub(super) memory: M,
 }
 
 /// Host memory for a record. The memory for the record is allocated before the block, so that no
-/// block is lost if the allocation fails.
+/// block is lost if the record cannot be allocated.
 pub(super) struct RecordPlace<M>(Box<MaybeUninit<Record<M>>>);
 
 impl<M> RecordPlace<M> {
@@ -33,11 +33,12 @@ impl<M> RecordPlace<M> {
     /// Returns the number of bytes that the host could not allocate.
     pub(super) fn new() -> Result<Self, usize> {
         let place = try_box(MaybeUninit::uninit()).ok_or(size_of::<Record<M>>())?;
-        // SAFETY: `try_box` created the memory, and from here on only the box uses it.
+        // SAFETY: `try_box` created the memory, and only the box uses the memory from this point
+        // on.
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Creates the record of a block that counts as `bytes` bytes.
+    /// Creates the record of a block whose size is counted as `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });

@@ -1,18 +1,20 @@
-//! A shard, which stores idle blocks. Only one thread can access a shard at a time.
+//! A shard, which stores idle blocks of a shared pool. Only one thread can access a shard at a
+//! time.
 //!
 //! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
 //! common shards in turn, and acquires the first lock that is free. A **magazine** is owned by a
 //! thread, which accesses the magazine without an atomic exchange. A magazine holds only a few
 //! blocks.
 //!
-//! To trim or close a pool, or when a limit is reached, a thread may need the magazine of another
-//! thread. The thread then locks that magazine, executes a barrier on all threads, and waits until
-//! the owner no longer uses the magazine. Before each use, the owner records in its cell that it
-//! uses the magazine, and then checks that the magazine is not locked. Because of the barrier, at
-//! least one of the two threads sees what the other has written.
+//! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
+//! that belongs to another thread. In this case, the thread locks the other thread's magazine,
+//! executes a barrier on all threads, and waits until the owner no longer uses the magazine. Before
+//! each use, the owner stores in its cell that it is using the magazine, and then checks that the
+//! magazine is not locked. Because of the barrier, at least one of the two threads sees what the
+//! other thread has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
-//! a lock neither allocates nor frees memory, and runs no user code.
+//! a lock does not allocate memory, free memory, or run user code.
 //!
 //! # Invariants
 //!
@@ -22,10 +24,10 @@
 //! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
 //!    the counters as estimates.
 //!
-//! 3. **Releasing a shard is the last access to it**. The thread that closes a pool may free the
-//!    pool as soon as it has locked each shard once. Therefore, a shard is released through a raw
-//!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received it.
+//! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
+//!    as soon as the thread has locked each shard once. Therefore, a shard is released through a
+//!    raw pointer. A reference to the shard would have to remain valid until the end of the
+//!    function that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -47,25 +49,26 @@ use super::thread_cell::ThreadCell;
 /// list.
 const LISTS: usize = usize::BITS as usize;
 
-/// The value of a lock that is held.
+/// The value of a lock while a thread holds it.
 const LOCKED: usize = 1;
 
-/// A set of idle blocks, with the numbers of arrays that were acquired from this shard and returned
-/// to it.
+/// A set of idle blocks, together with counters for the arrays that were acquired from this shard
+/// and returned to it.
 ///
-/// The type is aligned to two cache lines, because processors fetch two cache lines together.
+/// The type is aligned to two cache lines, because processors fetch cache lines in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
     /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A bit for each list, which is set if the list contains a block.
+    /// One bit for each list, which is set if the list contains a block.
     occupied: AtomicUsize,
-    /// The number of arrays acquired minus the number of arrays returned. The subtraction wraps,
-    /// because an array may be returned to another shard.
+    /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
+    /// around, because an array may be returned to another shard.
     arrays: AtomicUsize,
-    /// The number of bytes acquired minus the number of bytes returned. The subtraction wraps.
+    /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
+    /// around.
     bytes: AtomicUsize,
     body: UnsafeCell<Body<M>>,
 }
@@ -77,8 +80,8 @@ struct Body<M> {
     lists: [Option<Box<Record<M>>>; LISTS],
 }
 
-// SAFETY: only one thread at a time accesses the body and its records (invariant 1). Because of the
-// bound, any thread may be that thread.
+// SAFETY: only one thread at a time accesses the body and its records (invariant 1). The bound
+// allows any thread to access the body and its records.
 unsafe impl<M: Send> Sync for Shard<M> {}
 
 impl<M> Shard<M> {
@@ -97,13 +100,13 @@ impl<M> Shard<M> {
     }
 
     /// Returns the number of arrays acquired minus the number of arrays returned, and the same
-    /// difference in bytes. Both differences wrap.
+    /// difference in bytes. Both differences may wrap around.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns `true` if the shard may have an idle block of one of the classes. The result is an
-    /// estimate.
+    /// Returns `true` if the shard may have an idle block of one of the given classes. The result
+    /// is an estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
@@ -129,7 +132,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a word with a set bit for each list that may contain blocks of the classes.
+    /// Returns a word in which a bit is set for each list that may contain blocks of the given
+    /// classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
@@ -144,8 +148,8 @@ impl Classes {
 /// A shard to which only the calling thread has access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that must be set to 0 to release the shard, which is either the shard's lock or the
-    /// cell of its owner.
+    /// The word that is set to 0 to release the shard, which is either the shard's lock or the cell
+    /// of the shard's owner.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
@@ -173,7 +177,7 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new).
     pub(super) unsafe fn wait(shard: NonNull<Shard<M>>) -> Self {
         loop {
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the safety contract of `try_new`.
             if let Some(locked) = unsafe { Self::try_new(shard) } {
                 return locked;
             }
@@ -197,14 +201,14 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts an array of `bytes` bytes as acquired.
+    /// Counts an array of `bytes` bytes that was acquired.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts an array of `bytes` bytes as returned.
+    /// Counts an array of `bytes` bytes that was returned.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
@@ -219,7 +223,7 @@ impl<M> Locked<'_, M> {
         body.blocks >= body.most
     }
 
-    /// Closes the shard, which keeps no blocks that are returned after this call.
+    /// Closes the shard, so that it keeps no blocks that are returned after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }
@@ -230,8 +234,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // The code below drops no record. A record outside a list has no next record, so the swap
-        // leaves an empty head, and `replace` returns `None`.
+        // The code below drops no record. A record that is not in a list has no next record, so the
+        // swap leaves an empty head, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -239,8 +243,8 @@ impl<M> Locked<'_, M> {
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);
     }
 
-    /// Removes and returns the block that was last added to the list of a class. Returns `None` if
-    /// the newest block in the list has another class.
+    /// Removes and returns the block that was most recently added to the list of a class. Returns
+    /// `None` if the newest block in the list has another class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {
@@ -254,7 +258,8 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Removes and returns an idle block of the lowest class in `classes` that has an idle block.
+    /// Removes and returns an idle block of the lowest class in `classes` for which an idle block
+    /// exists.
     pub(super) fn pop(&mut self, classes: Classes) -> Option<Box<Record<M>>> {
         if !self.shard().may_have(classes) {
             return None;
@@ -294,8 +299,8 @@ impl<M> Locked<'_, M> {
 /// Methods for magazines.
 #[cfg(feature = "std")]
 impl<M> Locked<'_, M> {
-    /// Acquires access to a magazine of the calling thread. Returns `None` if another thread has
-    /// locked the magazine or has become its owner.
+    /// Acquires access to a magazine that the calling thread owns. Returns `None` if another thread
+    /// has locked the magazine or has become its owner.
     ///
     /// # Safety
     ///
@@ -318,8 +323,8 @@ impl<M> Locked<'_, M> {
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine, and waits until its owner does not use it. Returns `None` if the barrier
-    /// was not executed.
+    /// Locks a magazine, and waits until the magazine's owner is not using it. Returns `None` if
+    /// the barrier was not executed.
     ///
     /// # Safety
     ///
@@ -330,7 +335,7 @@ impl<M> Locked<'_, M> {
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
     ) -> Option<Self> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `wait`.
         let locked = unsafe { Self::wait(magazine) };
         // SAFETY: cells are never freed, and the owner changes only under the lock, which this
         // thread holds.
@@ -361,7 +366,7 @@ impl<M> Locked<'_, M> {
         if !is_own(owner.load(Ordering::Relaxed)) {
             return false;
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `try_new`.
         let Some(locked) = (unsafe { Self::try_new(magazine) }) else { return false };
         let owner = &locked.shard().owner;
         if !is_own(owner.load(Ordering::Relaxed)) {
@@ -390,7 +395,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter to which only the calling thread writes.
+/// Adds `by` to a counter that only the calling thread writes.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The handle of a pool of owned arrays. Any thread can acquire and drop the arrays.
+//! A handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -24,11 +24,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
 /// A thread-safe pool of [`Owned`] arrays, for memory that leaves its scope.
 ///
-/// A clone of the pool is another handle of the same pool. Any thread can acquire arrays, and any
+/// A clone of the pool is another handle to the same pool. Any thread can acquire arrays, and any
 /// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
 /// memory alive, so the handles may be dropped before the arrays.
 ///
-/// Scopes are faster than a `SharedPool`, so use them for temporaries. Owned arrays are for data
+/// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
 /// that outlives its scope, such as results that leave a loop, queues between threads, and tasks of
 /// an executor.
 ///
@@ -61,10 +61,10 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
 /// dropped, its block becomes idle. The pool frees idle blocks when it would otherwise hold more
 /// than five quarters of the peak of live bytes plus 64 KiB for each thread. If a new block would
-/// exceed this limit, the pool may give the array a larger idle block, of up to four times the
-/// array's size. While arrays in larger blocks live, the pool may hold more memory. The peak is
-/// measured whenever the pool is about to grow. The method [`trim`](Self::trim) frees all idle
-/// blocks.
+/// exceed this limit, the pool may give the array a larger idle block, which is at most four times
+/// as large as the array. While arrays occupy such larger blocks, the pool may hold more memory
+/// than this limit. The peak is measured whenever the pool is about to grow. The method
+/// [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -72,31 +72,31 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other only in three cases: during [`trim`](Self::trim), when the pool may not grow, and
-/// when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// each other only in three cases: during a [`trim`](Self::trim), when the pool is not allowed to
+/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
-/// A signal or interrupt handler must not use a pool that the interrupted code uses.
+/// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
 /// # Configuration
 ///
-/// A shared pool uses these options of [`PoolConfig`]: the name, the byte limit, huge pages, poison
-/// and fresh blocks.
+/// A shared pool uses only the following options of [`PoolConfig`]: the name, the byte limit, huge
+/// pages, poison and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
-/// The state that all handles of a store share. Dropping this value closes the store.
+/// The state that all handles to a store share. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
 // SAFETY: threads may share a store, because its shards are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
+// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
 // SAFETY: threads may share a store, because its shards are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
+// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
     fn drop(&mut self) {
-        // SAFETY: this is the last handle of the store, and no other handle has closed the store.
+        // SAFETY: this is the last handle to the store, and no other handle has closed the store.
         unsafe { close(self.0) };
     }
 }
@@ -106,7 +106,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -117,7 +117,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
-    /// the host has no memory for the pool's own state.
+    /// the host cannot allocate memory for the pool's own state.
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -142,7 +142,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take`](Self::try_take) returns.
+    /// Panics with the error that [`try_take`](Self::try_take) would return.
     #[inline]
     #[track_caller]
     pub fn take<T: PodElement>(&self, length: usize) -> Owned<B, T> {
@@ -153,11 +153,11 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::SizeOverflow`] if the array has more than `isize::MAX` bytes. Returns
-    /// [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be allocated,
-    /// even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if the host
-    /// has no memory for the block's record. Returns [`PoolError::Backend`] if the memory cannot be
-    /// initialised or ordered.
+    /// Returns [`PoolError::SizeOverflow`] if the array would occupy more than `isize::MAX` bytes.
+    /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
+    /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
+    /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
+    /// the memory cannot be initialised or ordered.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -169,7 +169,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take_zeroed`](Self::try_take_zeroed) returns.
+    /// Panics with the error that [`try_take_zeroed`](Self::try_take_zeroed) would return.
     #[inline]
     #[track_caller]
     pub fn take_zeroed<T: Element>(&self, length: usize) -> Owned<B, T> {
@@ -192,7 +192,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take_from`](Self::try_take_from) returns.
+    /// Panics with the error that [`try_take_from`](Self::try_take_from) would return.
     #[inline]
     #[track_caller]
     pub fn take_from<T: Element>(&self, source: &[T]) -> Owned<B, T> {
@@ -243,9 +243,9 @@ impl<B: SharedBackend> SharedPool<B> {
 
     /// Returns the statistics of the pool.
     ///
-    /// `active_slots` is the number of live arrays. `peak_live_bytes` is measured whenever the pool
-    /// is about to grow, and by this method. While other threads acquire and drop arrays, the
-    /// numbers are estimates.
+    /// `active_slots` is the number of live arrays. The peak `peak_live_bytes` is measured by this
+    /// method, and whenever the pool is about to grow. While other threads acquire and drop arrays,
+    /// the numbers are estimates.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
@@ -262,9 +262,9 @@ impl<B: SharedHostBackend> SharedPool<B> {
     /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
     /// have any type that is [`Copy`].
     ///
-    /// If the type may have padding, the block is marked, as explained for
-    /// [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a marked block before
-    /// it is next handed out as an array with recycled contents.
+    /// If values of the type may have padding, the block is marked, as described in the
+    /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
+    /// marked block before it is next handed out as an array with recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -275,7 +275,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take_with`](Self::try_take_with) returns.
+    /// Panics with the error that [`try_take_with`](Self::try_take_with) would return.
     #[inline]
     #[track_caller]
     pub fn take_with<T: HostElement>(
@@ -305,7 +305,8 @@ impl<B: SharedHostBackend> SharedPool<B> {
             let start = memory.start::<T>();
             for index in 0..length {
                 let value = element(index);
-                // SAFETY: the block holds `length` elements of `T`, and `index` is below `length`.
+                // SAFETY: the block has room for `length` elements of `T`, and `index` is less than
+                // `length`.
                 let place = unsafe { start.add(index) };
                 // SAFETY: the position is within the block and aligned for `T`, because `start` is
                 // aligned, and no view of it exists yet.

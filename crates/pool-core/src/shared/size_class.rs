@@ -1,13 +1,14 @@
-//! The size classes of blocks. Each doubling of the size has eight classes, so that a block exceeds
-//! its array by at most an eighth.
+//! The size classes of blocks. Each doubling of the size is divided into eight classes, so that a
+//! block exceeds the size of its array by at most an eighth.
 //!
-//! Sizes are counted in units of 64 bytes. Class 0 has no bytes, and classes 1 to 8 have one to
-//! eight units. For larger sizes, class `8 s + m` has `m << s` units, and `m` ranges from 9 to 16.
+//! Sizes are counted in units of 64 bytes. Blocks of class 0 have no bytes, and blocks of classes 1
+//! to 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,
+//! and `m` ranges from 9 to 16.
 
 /// The size in bytes of the smallest block.
 pub(super) const UNIT: usize = 64;
 
-/// The number of classes in each doubling of the size. Each number of units up to
+/// The number of classes for each doubling of the size. Each number of units up to
 /// `CLASSES_PER_DOUBLING` has its own class.
 pub(super) const CLASSES_PER_DOUBLING: usize = 8;
 
@@ -23,7 +24,7 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
 }
 
-/// Returns the size in bytes of the blocks of a class. Returns `None` if the size is above
+/// Returns the size in bytes of the blocks of a class. Returns `None` if the size exceeds
 /// `isize::MAX`.
 pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if class <= CLASSES_PER_DOUBLING {
@@ -48,7 +49,7 @@ pub(super) const fn class_within(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns lengths around each power of two, and many lengths in between.
+    /// Returns the lengths around each power of two, and many lengths in between.
     fn lengths() -> impl Iterator<Item = usize> {
         let most = if cfg!(miri) { 300 } else { 70_000 };
         let edges = (7..usize::BITS - 1).flat_map(|bit| {

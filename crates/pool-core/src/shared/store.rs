@@ -3,20 +3,20 @@
 //!
 //! # The way of a block
 //!
-//! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
-//! returned block goes to a common shard, from which all threads acquire blocks. A block that one
-//! thread acquires and another thread returns therefore costs a lock each time, but no barrier. The
-//! pool searches the magazines of other threads only if it would otherwise hold too much memory, or
-//! if it cannot grow. Without the feature `std`, or without a barrier on all threads, all blocks go
-//! through the common shards.
+//! A thread acquires blocks from its magazine, and returns blocks to its magazine. If the magazine
+//! is full, a returned block goes to a common shard, from which all threads acquire blocks. If one
+//! thread acquires a block and another thread returns it, each of these steps therefore requires a
+//! lock, but no barrier. The pool searches the magazines of other threads only if it would
+//! otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or without a
+//! barrier on all threads, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
-//! Handles are counted, but arrays are not counted by an atomic counter that all threads would have
-//! to share. When an array is returned, the shard that receives it subtracts the array from its own
-//! counter. When the last handle is dropped, [`close`] locks all shards, computes the number of
-//! live arrays, and stores it. Each array that is returned later is subtracted from the stored
-//! number, and the last array frees the store.
+//! Handles are counted with a single counter, but arrays are not, because all threads would have to
+//! share that counter. When an array is returned, the shard that receives it subtracts the array
+//! from its own counter. When the last handle is dropped, [`close`] locks all shards, computes the
+//! number of live arrays, and stores this number. Each array that is returned after this point is
+//! subtracted from the stored number, and the last array frees the store.
 //!
 //! # What it holds
 //!
@@ -46,7 +46,7 @@ use crate::try_box::{into_box, try_box};
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
 /// The slack in bytes. A pool may exceed five quarters of the peak of live bytes by `SLACK` bytes,
-/// plus `SLACK` bytes for each magazine. Because of the slack, each thread keeps the idle blocks of
+/// plus `SLACK` bytes for each magazine. The slack allows each thread to keep the idle blocks of
 /// its small arrays.
 const SLACK: usize = 64 << 10;
 
@@ -70,8 +70,8 @@ const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
 /// The number of low bits of a stack address that are ignored when a thread chooses its first
-/// common shard. The stacks of the standard library's threads have two mebibytes, so different
-/// threads usually choose different shards. Every choice is correct.
+/// common shard. The standard library gives each thread a stack of 2 MiB by default, so different
+/// threads usually choose different shards. Every choice of a shard is correct.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -113,7 +113,7 @@ impl<B: SharedBackend> Store<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for the store, and
+    /// Returns [`PoolError::Bookkeeping`] if the host cannot allocate memory for the store, and
     /// [`PoolError::IdentitiesExhausted`] if no identity is left.
     pub(super) fn create(
         context: B::Context,
@@ -162,23 +162,24 @@ impl<B: SharedBackend> Store<B> {
         &[]
     }
 
-    /// Locks a magazine of any thread. Returns `None` if the barrier was not executed.
+    /// Locks a magazine, which may belong to any thread. Returns `None` if the barrier was not
+    /// executed.
     fn lock_magazine<'a>(
         &'a self,
         magazine: &'a Shard<B::Memory>,
     ) -> Option<Locked<'a, B::Memory>> {
         let magazine = NonNull::from(magazine);
         #[cfg(feature = "std")]
-        // SAFETY: the store is live while `self` is borrowed. The thread does not use its own
-        // magazine while the lock is held, and the backend provides the barrier.
+        // SAFETY: the store is live while `self` is borrowed. The calling thread does not use its
+        // own magazine while the lock is held, and the backend provides the barrier.
         return unsafe { Locked::wait_for_magazine(magazine, B::barrier_on_all_threads) };
         #[cfg(not(feature = "std"))]
         // SAFETY: the store is live while `self` is borrowed.
         return Some(unsafe { Locked::wait(magazine) });
     }
 
-    /// Makes the calling thread the owner of a magazine, if the thread owns none and a magazine is
-    /// free.
+    /// Makes the calling thread the owner of a magazine if the thread owns no magazine and a
+    /// magazine is free.
     #[cfg(feature = "std")]
     fn claim_magazine(&self) {
         if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
@@ -248,7 +249,7 @@ impl<B: SharedBackend> Store<B> {
         common.note_taken(live);
         let popped = common.pop(exact(class));
         drop(common);
-        // The guard undoes the count if a backend or an allocator hook panics.
+        // The guard reverses the count if a backend or an allocator hook panics.
         let taken = Undo::new(|| self.lock_common().note_returned(live));
         let mut record = match popped {
             Some(record) => record,
@@ -289,9 +290,9 @@ impl<B: SharedBackend> Store<B> {
     /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
     /// live bytes.
     ///
-    /// A factor above four is not needed for two arrays that live alternately. If one array is more
-    /// than four times as large as the other, a pool that holds five quarters of the larger size
-    /// has room for both arrays.
+    /// A factor above four is not needed for two arrays that are never live at the same time. If
+    /// one array is more than four times as large as the other, a pool that holds five quarters of
+    /// the larger size has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -310,7 +311,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Searches the magazines of all threads for an idle block. The search executes a barrier for
-    /// each magazine that may have such a block.
+    /// each magazine that may contain a suitable block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
             .iter()
@@ -357,7 +358,7 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts the bytes of a new block, if the limit allows it.
+    /// Counts the bytes of a new block if the limit allows the block.
     ///
     /// # Errors
     ///
@@ -381,7 +382,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(())
     }
 
-    /// Counts the bytes of a block as freed.
+    /// Subtracts the bytes of a block that is freed.
     pub(super) fn note_freed(&self, bytes: usize) {
         self.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -410,7 +411,7 @@ impl<B: SharedBackend> Store<B> {
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
         // While other threads acquire and return arrays, the sum may include only one of two
-        // related changes, and may therefore be negative.
+        // related changes, so it can even be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
         }
@@ -427,7 +428,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Removes an idle block from the store to replace a block of `bytes` bytes. The idle block has
-    /// the same class and is not larger.
+    /// the same class as the block that it replaces, and is not larger than that block.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -495,8 +496,7 @@ impl<B: SharedBackend> Store<B> {
         if magazines.iter().any(Option::is_none) {
             return false;
         }
-        // The sum is exact, because each array is added to and subtracted from the counter of a
-        // shard, and all shards are locked.
+        // The sum is exact, because every array is counted in a shard and all shards are locked.
         let (arrays, _) = self.live();
         self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
         commons.iter_mut().for_each(Locked::close);
@@ -505,7 +505,7 @@ impl<B: SharedBackend> Store<B> {
         true
     }
 
-    /// Frees a block that is in no list, together with its record.
+    /// Frees a block that is not in any list, together with its record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
         let bytes = record.bytes;
@@ -540,8 +540,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step when it is dropped by an error or a panic. Calling `keep` prevents
-/// this.
+/// A guard that undoes a step if an error or a panic drops the guard. Calling `keep` on the guard
+/// keeps the step.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -560,15 +560,15 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array, which is the array's size rounded
-/// up to whole units.
+/// Returns the number of bytes that the pool counts for an array, which is the size of the array
+/// rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the class of an array. The result also includes the next class, if the blocks of that
-/// class exceed the size of the array by at most a quarter.
+/// Returns the class of the blocks for an array. The result also includes the next class, if the
+/// blocks of that class exceed the size of the array by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
@@ -585,7 +585,7 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     loop {
         // SAFETY: `number` is the number of a shard in the array.
         let common = unsafe { commons.cast::<Shard<M>>().add(number) };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `Locked::try_new`.
         if let Some(locked) = unsafe { Locked::try_new(common) } {
             return locked;
         }
@@ -593,8 +593,8 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Returns the calling thread's magazine in a store, marked as in use. Returns `None` if the thread
-/// has no magazine in the store.
+/// Marks the calling thread's magazine in a store as being in use, and returns the magazine.
+/// Returns `None` if the thread has no magazine in the store.
 ///
 /// # Safety
 ///
@@ -607,7 +607,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
     // SAFETY: the caller guarantees that the store is live, and the identity of a store never
     // changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
-    // SAFETY: the magazine belongs to this store, because no other store has this identity. The
+    // SAFETY: the magazine belongs to this store, because no other store has the same identity. The
     // cell is the cell of the calling thread.
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
@@ -617,18 +617,18 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 ///
 /// # Safety
 ///
-/// The record must have been acquired from this store or adopted by it, and its array must no
-/// longer be used. The caller must not use the store after the call, unless the caller owns a
-/// handle of the store.
+/// The record must have been acquired from this store or adopted by this store, and its array must
+/// no longer be in use. The caller must not use the store after the call, unless the caller owns a
+/// handle to the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // A store lives as long as it has arrays, and this array counts until it is subtracted. The
-    // function receives no reference to the store, because a reference would have to remain valid
-    // until the function returns (invariant 3 of `shard`).
+    // A store lives for as long as it has arrays, and this array is one of them until it is
+    // subtracted. The function receives no reference to the store, because a reference would have
+    // to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
-    // SAFETY: the store lives until this array is subtracted. The array is subtracted in the
-    // magazine, and no thread closes the store while the magazine is in use. This thread uses no
-    // other magazine.
+    // SAFETY: the store lives until this array is subtracted. The array is subtracted from the
+    // magazine's counter, and no thread closes the store while the magazine is in use. This thread
+    // uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -636,7 +636,7 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
             return;
         }
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `give_back_to_common`.
     unsafe { give_back_to_common(store, record) };
 }
 
@@ -647,18 +647,18 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
 /// The requirements are the same as for [`give_back`].
 #[inline(never)]
 unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // SAFETY: a store lives as long as it has arrays, and this array counts until it is subtracted
-    // below.
+    // SAFETY: a store lives for as long as it has arrays, and this array is one of them until it is
+    // subtracted below.
     let is_fresh = unsafe { (*store.as_ptr()).config.fresh };
     let live = record.live;
     let mut record = Some(record);
     if is_fresh {
-        // SAFETY: a store lives as long as it has arrays, and this array counts until it is
-        // subtracted below.
+        // SAFETY: a store lives for as long as it has arrays, and this array is one of them until
+        // it is subtracted below.
         record.take().into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
     }
-    // SAFETY: a store lives as long as it has arrays, and this array counts until it is subtracted
-    // below.
+    // SAFETY: a store lives for as long as it has arrays, and this array is one of them until it is
+    // subtracted below.
     let commons = unsafe { &raw mut (*store.as_ptr()).commons };
     // SAFETY: the address of a field is never null.
     let commons = unsafe { NonNull::new_unchecked(commons) };
@@ -683,8 +683,8 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
 ///
 /// # Safety
 ///
-/// The store must not have been closed before. After the call, only the arrays of the store may use
-/// it.
+/// The store must not have been closed before. After the call, the store may be used only by its
+/// arrays.
 pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: a store lives at least until it is closed.
     if !unsafe { store.as_ref() }.close_shards() {
@@ -697,7 +697,8 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     unsafe { leave(store) };
 }
 
-/// Subtracts one user of a closed store. If no user is left, the function frees the store.
+/// Subtracts one user from the number of users of a closed store. If no user is left, the function
+/// frees the store.
 ///
 /// # Safety
 ///

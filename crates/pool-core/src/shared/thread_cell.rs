@@ -1,8 +1,8 @@
-//! The state of a thread for shared pools. The state consists of the thread's magazine in each
-//! pool, and of a cell that contains the address of the magazine in use.
+//! The state that shared pools store for each thread. The state consists of the thread's magazine
+//! in each pool, and of a cell that contains the address of the magazine in use.
 //!
-//! Cells are never freed, because other threads read them. When a thread ends, a later thread
-//! reuses its cell together with the magazines that the cell owns.
+//! Cells are never freed, because other threads may read them at any time. When a thread ends, a
+//! later thread reuses its cell together with the magazines that the cell owns.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -13,19 +13,20 @@ use std::thread_local;
 
 use crate::try_box::{into_box, try_box};
 
-/// The number of pools for which a thread stores its magazine.
+/// The number of pools for which a thread can store its magazines.
 const POOLS: usize = 4;
 
 /// The cell that represents a thread as the owner of magazines.
 #[derive(Debug)]
 pub(super) struct ThreadCell {
-    /// The address of the magazine that the thread uses, or 0 while the thread uses none.
+    /// The address of the magazine that the thread is currently using, or 0 if the thread is using
+    /// none.
     pub(super) in_use: AtomicUsize,
-    /// The next cell that has no thread.
+    /// The next cell in the list of cells whose threads have ended.
     next: AtomicPtr<ThreadCell>,
 }
 
-/// The magazine of a thread in one pool.
+/// A thread's magazine in one pool.
 #[derive(Clone, Copy, Debug)]
 struct Home {
     /// The identity of the pool, or 0 if there is no pool.
@@ -55,8 +56,8 @@ thread_local! {
         }
     };
 
-    /// A value whose destructor runs when the thread ends. The value is accessed when a cell is
-    /// acquired, and never while arrays are acquired or returned.
+    /// A value whose destructor runs when the thread ends. The value is accessed when a thread
+    /// acquires a cell, and never while arrays are acquired or returned.
     static ENDING: Ending = const { Ending };
 }
 
@@ -66,7 +67,7 @@ struct Ending;
 impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
-            // From this point on, the thread has no cell, so only the next owner of the cell uses
+            // From this point on, the ending thread has no cell, so only the cell's next owner uses
             // the cell.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
@@ -102,7 +103,7 @@ pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
 }
 
 /// Returns the cell of the calling thread. Returns `None` if the thread is ending, or if the host
-/// has no memory for a cell.
+/// cannot allocate memory for a cell.
 pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     THREAD.with(|thread| {
         if let Some(cell) = thread.cell.get() {

@@ -9,8 +9,8 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees the chunks after the first `keep` chunks. Returns the number of bytes and the number of
-/// chunks that were freed.
+/// Frees all chunks except for the first `keep` chunks. Returns the number of bytes and the number
+/// of chunks that were freed.
 ///
 /// # Safety
 ///
@@ -31,8 +31,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 }
 
 /// Frees a chunk that was removed from the list, and returns its size in bytes. A lent chunk is
-/// transferred to its borrower, and a borrowed chunk returns to its lender. In both cases, the
-/// function returns 0.
+/// transferred to its borrower, and a borrowed chunk is returned to its lender. The function
+/// returns 0 for a lent or a borrowed chunk.
 ///
 /// # Safety
 ///
@@ -44,7 +44,8 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The armed bytes need not be ordered here, because the backend's `free` orders the block.
+    // The armed bytes do not need to be ordered here, because the backend's `free` orders the whole
+    // block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: the address of a block is never null.
@@ -59,7 +60,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host has no memory for a longer list.
+/// Returns [`PoolError::Bookkeeping`] if the host runs out of memory while growing the list.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {

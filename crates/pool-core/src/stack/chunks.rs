@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk of memory for arrays. A chunk is either a block of the backend without its last line, or
-/// a part of another pool's chunk.
+/// A chunk of memory for arrays. A chunk is either a block from the backend without the block's
+/// last line, or a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block, or null if the chunk is borrowed.
@@ -23,7 +23,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Returns `true` if the cursor address `at` is in the chunk.
+    /// Returns `true` if the cursor address `at` is within the chunk.
     pub(super) fn contains(&self, at: *const u8) -> bool {
         (self.start.addr()..=self.end.addr()).contains(&at.addr())
     }
@@ -59,7 +59,7 @@ impl Chunks {
         Self(Vec::new())
     }
 
-    /// Returns the chunk with the given number.
+    /// Returns the chunk with the given index.
     pub(super) fn get(&self, number: usize) -> Option<&Chunk> {
         self.0.get(number)
     }
@@ -68,7 +68,7 @@ impl Chunks {
         self.0.get_mut(number)
     }
 
-    /// Returns the number of the chunk that contains the cursor address `at`. Returns `None` if the
+    /// Returns the index of the chunk that contains the cursor address `at`. Returns `None` if the
     /// cursor is stray.
     pub(super) fn position(&self, at: *const u8) -> Option<usize> {
         self.0.iter().position(|chunk| chunk.contains(at))
@@ -102,8 +102,8 @@ impl Chunks {
         self.0.len()
     }
 
-    /// Allocates the memory for a list of `count + 1` chunks. If the host has no memory, returns
-    /// the number of bytes requested.
+    /// Allocates memory for a list of `count + 1` chunks. If the allocation fails, returns the
+    /// number of bytes that were requested.
     ///
     /// The memory is allocated separately from the list, because the allocator may run foreign code
     /// and the list must not be borrowed while that code runs.

@@ -1,6 +1,6 @@
 //! The cold function of a stack, which handles all rare cases of an acquire: the end of a chunk, a
-//! pool that is not settled, a dirty range, and a mode of the configuration. A single comparison
-//! sends all of these cases to [`prepare`].
+//! pool that is not settled, a dirty range, and a mode that the configuration enables. A single
+//! comparison sends all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -24,10 +24,10 @@ pub(super) struct Demand {
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
     /// The number of bytes at the start of the memory that keep their contents. `kept_bytes` is
-    /// above 0 only for a vector that grows in place.
+    /// greater than 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
     /// `true` if the memory at the cursor belongs to a vector. The vector keeps this memory if the
-    /// demand is refused.
+    /// demand cannot be met.
     pub(super) is_growth: bool,
 }
 
@@ -39,8 +39,8 @@ impl Demand {
         Self { length, least: length, element, first_use, kept_bytes: 0, is_growth: false }
     }
 
-    /// Returns the total size of the elements in bytes. `padding` is the number of bytes that a
-    /// chunk may lose before its start.
+    /// Returns the total size of the elements in bytes. `padding` is the maximum number of bytes
+    /// that may remain unused before the start of a chunk.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Demand {
 }
 
 /// Returns the span of `length` elements at a cursor below `written_end`, if no byte of the span is
-/// dirty. Because `end` is at most the lowest dirty byte, an acquire above a live array with
-/// padding fails the comparison with `end`, even if the memory of that acquire is clean.
+/// dirty. Because `end` is at or below the lowest dirty byte, an acquire above a live array with
+/// padding fails the comparison with `end`, even if the memory for that acquire is clean.
 ///
 /// The result is sound because the span ends at or below `written_end`. The span may therefore be
 /// handed out (invariants 3 and 12), and its bytes are initialised (invariant 6).
@@ -73,16 +73,16 @@ fn clean_span<B: StackedBackend>(
     (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in a later chunk.
+/// Finds memory for a demand, either at the cursor or in a later chunk of the pool.
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
-/// `at` must be a cursor of the pool. No view of memory at or above `at` may exist, except for the
-/// first `kept_bytes` bytes of a vector.
+/// `at` must be the address of a cursor of the pool. No view of memory at or above `at` may exist,
+/// except for the first `kept_bytes` bytes of a vector.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<B: StackedBackend>(
@@ -97,16 +97,16 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     if let Some(span) = clean {
         return Ok(span);
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_rarely`.
     unsafe { prepare_rarely(state, at, demand) }
 }
 
 /// Does the same as [`prepare`] for a demand that may require the pool to allocate memory, to zero
-/// memory, or to let the backend order it.
+/// memory, or to have the backend order memory.
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
@@ -119,8 +119,9 @@ unsafe fn prepare_rarely<B: StackedBackend>(
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
-        // The cursor is the first cursor of a pool that is not settled. SAFETY: nothing in the pool
-        // is in use, because no array of a pool is below a stray cursor (invariant 1).
+        // At this point, the cursor is the first cursor of a pool that is not settled. SAFETY:
+        // nothing in the pool is in use, because no array of a pool is below a stray cursor
+        // (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -129,13 +130,14 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller upholds the same contract, and the pool is marked as busy.
+    // SAFETY: the caller upholds the safety contract of `find`, and the pool is marked as busy.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
-        // SAFETY: the caller upholds the same contract, and the pool is marked as busy.
+        // SAFETY: the caller upholds the safety contract of `grow_within_limit`, and the pool is
+        // marked as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // The span may be smaller than `bytes`, if a vector received only the rest of its chunk.
+    // The span may be smaller than `bytes` if a vector received only the rest of its chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
     // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`, and the
     // pool is marked as busy.
@@ -166,7 +168,7 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
 ) -> Span {
     match clean_span(state, at, length, element) {
         Some(span) => span,
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_rarely_or_panic`.
         None => unsafe { prepare_rarely_or_panic(state, at, length, element) },
     }
 }
@@ -190,15 +192,15 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
         kept_bytes: 0,
         is_growth: false,
     };
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_rarely`.
     match unsafe { prepare_rarely(state, at, demand) } {
         Ok(span) => span,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Returns the position of elements that have no bytes, which is the first aligned address at or
-/// above the cursor. The next array may begin before that address.
+/// Returns the position of elements that occupy no bytes, which is the first aligned address at or
+/// above the cursor. The next array may begin before the position of these elements.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -206,27 +208,27 @@ fn nothing(at: NonNull<u8>, align: usize) -> Span {
 }
 
 /// Returns the number of bytes from the first aligned address at or above `at` to the end of the
-/// chunk. Returns `None` if that address is above the chunk.
+/// chunk. Returns `None` if the aligned address is above the end of the chunk.
 fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     let padding = at.addr().wrapping_neg() & (align - 1);
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
 /// Returns the span of `bytes` bytes at the first address at or above `at` with the alignment
-/// `align`. Returns `None` if the span would end above the chunk.
+/// `align`. Returns `None` if the span would extend past the end of the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
     }
     let start = at.wrapping_add(at.addr().wrapping_neg() & (align - 1));
-    // The start is also a multiple of a line, because alignments are powers of two and `at` is a
-    // multiple of a line.
+    // The start is also aligned to a line, because alignments are powers of two and `at` is aligned
+    // to a line.
     let next = start.wrapping_add(lines::<B>(bytes));
     Some(Span { start: NonNull::new(start)?, next })
 }
 
-/// Finds memory in the cursor's chunk or in the next chunk. Also returns the number of bytes that
-/// are live after the memory has been handed out.
+/// Finds memory in the cursor's chunk or in the next chunk. The function also returns the number of
+/// bytes that are live after the memory has been handed out.
 ///
 /// # Safety
 ///
@@ -241,7 +243,7 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While the pool still allocates chunks, a vector receives every byte that it demands, so that
+    // While the pool still allocates chunks, a vector receives every byte that it requests, so that
     // it grows in the same way in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
@@ -269,8 +271,8 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 }
 
 /// Does the same as [`grow`] for a pool that may have borrowed memory. The memory above the cursor
-/// in a borrowed chunk does not count towards the pool's limit, because it is not used once another
-/// chunk follows.
+/// in a borrowed chunk does not count toward the pool's limit, because it is no longer used after
+/// another chunk follows.
 ///
 /// # Errors
 ///
@@ -293,7 +295,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
             unused = Some(core::mem::replace(&mut chunk.end, at));
         }
     });
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `grow`.
     let grown = unsafe { grow(state, at, bytes, demand) };
     if let (Err(_), Some(end)) = (&grown, unused) {
         state.with_first(|chunk| {
@@ -307,13 +309,14 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 
 /// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
 /// pool holds, which doubles the pool's memory. If that size cannot be allocated, the chunk is
-/// exactly large enough for the demand. Later chunks are freed before the allocation. If memory is
-/// still insufficient and the first chunk contains no array, the first chunk is also freed.
+/// exactly large enough for the demand. All later chunks are freed before the new chunk is
+/// allocated. If memory is still insufficient and the first chunk contains no array, the first
+/// chunk is also freed.
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. After an error, the pool may have freed idle chunks, but
-/// no others.
+/// Returns the same errors as the acquire methods. After an error, the pool may have freed idle
+/// chunks, but it has freed no other chunks.
 ///
 /// # Safety
 ///
@@ -359,20 +362,21 @@ unsafe fn grow<B: StackedBackend>(
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The span always fits, because the chunk was allocated with a sufficient size.
+    // The span always fits in the new chunk, because the chunk was allocated with a sufficient
+    // size.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
-    // The warning hook runs after the chunk was added to the list, so a panic of the hook does not
-    // leak the chunk.
+    // The warning hook runs after the chunk has been added to the list, so a panic in the hook does
+    // not leak the chunk.
     #[cfg(debug_assertions)]
     state.growth_report.note_growth(state.config(), at.addr(), state.reserved());
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates a chunk that replaces a chunk around a stray cursor. If the pool used a chunk that
-/// contains a stray cursor, the bytes between the start of the chunk and the cursor would count as
-/// handed out (invariant 1).
+/// Allocates a chunk that replaces a newly allocated chunk around a stray cursor. If the pool used
+/// a chunk that contains a stray cursor, the bytes between the start of the chunk and the cursor
+/// would count as handed out (invariant 1).
 ///
 /// # Errors
 ///
@@ -381,8 +385,8 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must have just been allocated, must not be recorded yet, and must have no views. The
-/// pool must be marked as busy.
+/// The chunk must have just been allocated, must not have been recorded yet, and must have no
+/// views. The pool must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
     chunk: Chunk,
@@ -393,7 +397,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
     if let Ok(other) = &other {
         state.note_allocated(other);
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `free`.
     unsafe { free(state, chunk) };
     other
 }
@@ -410,8 +414,8 @@ const LEAST: usize = 4 << 10;
 ///
 /// # Safety
 ///
-/// No view of the span may exist, except for its first `kept_bytes` bytes. The pool must be marked
-/// as busy.
+/// No view of the span may exist, except for a view of its first `kept_bytes` bytes. The pool must
+/// be marked as busy.
 unsafe fn put_in_order<B: StackedBackend>(
     state: &StackState<B>,
     span: Span,
@@ -422,8 +426,8 @@ unsafe fn put_in_order<B: StackedBackend>(
     let armed = start + demand.kept_bytes..start + bytes;
     while let Some(part) = state.armed.first_in(&armed) {
         let block = B::block_at(offset(span.start, part.start - start));
-        // SAFETY: the part is in an allocated chunk, and the caller guarantees that no view of it
-        // exists.
+        // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees that no
+        // view of it exists.
         unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -433,8 +437,8 @@ unsafe fn put_in_order<B: StackedBackend>(
         let range = start..start + bytes;
         while let Some(part) = state.dirty.first_in(&range) {
             let at = offset(span.start, part.start - start);
-            // SAFETY: the part is in an allocated chunk, and the caller guarantees that no view of
-            // it exists.
+            // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees
+            // that no view of it exists.
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
@@ -451,8 +455,8 @@ unsafe fn put_in_order<B: StackedBackend>(
 /// Returns the address that is `bytes` bytes after `start`. The function does not use the pointer
 /// method `add`, because that method is not valid for the address of device memory.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
-    // The sum never wraps to null. If the sum were null, the result would be `start`, which is also
-    // an address of the span.
+    // The sum never wraps to null. If the sum were null, the function would return `start`, which
+    // is also an address in the span.
     NonNull::new(start.as_ptr().wrapping_add(bytes)).unwrap_or(start)
 }
 
@@ -466,8 +470,8 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller upholds the same contract, and a part of a block is itself a block
-    // (`StackedBackend`).
+    // SAFETY: the caller upholds the safety contract of `B::set_bytes`, and a `StackedBackend`
+    // accepts any part of a block as a block.
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

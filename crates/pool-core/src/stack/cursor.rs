@@ -22,16 +22,16 @@ use crate::stacked::{Stacked, StackedBackend};
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next array in the pool, with a pointer to the pool's state.
+/// The address of the next array in the pool, together with a pointer to the pool's state.
 pub struct StackCursor<B: StackedBackend> {
     at: Cell<NonNull<u8>>,
     state: NonNull<StackState<B>>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackCursor<B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackCursor<B> {}
 
 impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
@@ -40,7 +40,7 @@ impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
     }
 }
 
-/// The position of a cursor of a stack, passed by value.
+/// The position of a stack's cursor, passed by value.
 pub struct StackPlace<'s, B: StackedBackend> {
     at: NonNull<u8>,
     state: NonNull<StackState<B>>,
@@ -66,7 +66,7 @@ impl<B: StackedBackend> StackCursor<B> {
     ///
     /// `at` must be a valid cursor address of the pool with this state (invariant 1), and the pool
     /// must outlive the cursor. No view of memory at or above the cursor may be in use. While this
-    /// cursor is used, no other cursor may create such a view.
+    /// cursor is in use, no other cursor may create a view of this memory.
     #[inline(always)]
     pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
         Self { at: Cell::new(at), state }
@@ -81,7 +81,8 @@ impl<B: StackedBackend> StackCursor<B> {
 
     /// # Safety
     ///
-    /// `at` must be a valid cursor address, as explained for [`new`](Self::new).
+    /// `at` must be a valid cursor address, as described in the documentation of
+    /// [`new`](Self::new).
     #[inline(always)]
     unsafe fn set(&self, at: *mut u8) {
         // SAFETY: the addresses of a pool's memory are never null.
@@ -128,7 +129,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
                 cold::prepare_or_panic(state, at.as_ptr(), length, Layout::new::<T>())
             },
         };
-        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool lives for
+        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool outlives
         // `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
@@ -151,7 +152,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
             // exists, as `new` requires.
             None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
-        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool lives for
+        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool outlives
         // `'s`.
         Ok(unsafe { StackMemory::new(span, self.state) })
     }
@@ -161,7 +162,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         vector: VectorMemory<Self::Memory<'s>>,
         needed: usize,
     ) -> EnlargeResult<'s, Stacked<B>, Self> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `enlarge`.
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
@@ -183,7 +184,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `keep`.
         unsafe { keep(self, start, length, plain) }
     }
 
@@ -241,14 +242,14 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 impl<'s, B: StackedBackend> StackPlace<'s, B> {
     #[inline(always)]
     fn pool(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s`, as `ScopeCursor::place` requires, and only shared
+        // SAFETY: the pool outlives `'s`, as `ScopeCursor::place` requires, and only shared
         // references to its state exist.
         unsafe { self.state.as_ref() }
     }
 
     #[inline(always)]
     fn memory(self, span: Span) -> StackMemory<'s, B> {
-        // SAFETY: the span belongs to this pool, which lives for `'s`.
+        // SAFETY: the span belongs to this pool, which outlives `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
 }
@@ -278,7 +279,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller upholds the same contract, and the pool lives for `'s`.
+        // SAFETY: the caller upholds the safety contract of `shapes::fitting`, and the pool
+        // outlives `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -289,7 +291,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds the same contract, and the pool lives for `'s`.
+        // SAFETY: the caller upholds the safety contract of `shapes::prepare`, and the pool
+        // outlives `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -301,7 +304,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_shape`.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => crate::error::panic_with(&error),
@@ -310,11 +313,12 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
 }
 
 /// Enlarges the memory of a vector. If the vector is the last array and its chunk is large enough,
-/// the vector grows in place. If it cannot grow in place, its elements are moved to new memory.
+/// the vector grows in place. If the vector cannot grow in place, its elements are moved to new
+/// memory.
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. If an error is returned, the vector's memory is
+/// Returns the same errors as the acquire methods. If an error is returned, the vector's memory is
 /// unchanged.
 ///
 /// # Safety
@@ -350,12 +354,12 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         reserved => reserved,
     };
     let span = reserved?;
-    // SAFETY: the span belongs to this pool, which lives for `'s`.
+    // SAFETY: the span belongs to this pool, which outlives `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
         // SAFETY: the old memory contains the elements. The two regions do not overlap, because the
         // old memory is either below the new memory or in another chunk that is still allocated.
-        // The new memory holds more than `length` elements.
+        // The new memory has room for more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
     // The memory belongs to the vector from this point on, so `top` is updated as in `step`.
@@ -372,8 +376,9 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The smallest capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Moves elements from the memory above the cursor down to the cursor, and steps past them. If the
-/// elements are in a later chunk, the elements and the cursor move to the start of that chunk.
+/// Moves elements from the memory above the cursor down to the cursor, and then moves the cursor
+/// past them. If the elements are in a later chunk, the elements and the cursor move to the start
+/// of that chunk.
 ///
 /// # Safety
 ///
@@ -389,7 +394,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
     let bytes = length * size_of::<T>();
     let aligned = align_up(base, align_of::<T>()).cast::<T>();
-    // If the elements are smaller than a line and already begin below the aligned address, they are
+    // If the elements occupy less than a line and already begin below the aligned address, they are
     // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
     // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
@@ -397,8 +402,8 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is a
-    // multiple of a line, so `next` is within the chunk.
+    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is
+    // aligned to a line, so `next` is within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

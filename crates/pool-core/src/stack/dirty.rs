@@ -10,8 +10,8 @@ const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.
 pub(super) struct DirtyRanges {
-    /// The ranges. The array is longer than `RANGES` by one, because a removal may split a range in
-    /// two.
+    /// The ranges. The array is one element longer than `RANGES`, because a removal may split a
+    /// range in two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
 }
@@ -74,7 +74,7 @@ impl DirtyRanges {
         }
     }
 
-    /// Removes all dirty bytes outside a range, because they no longer belong to a chunk.
+    /// Removes all dirty bytes outside a range, because these bytes no longer belong to a chunk.
     pub(super) fn keep_within(&self, range: &Range<usize>) {
         self.remove(&(0..range.start));
         self.remove(&(range.end..usize::MAX));
@@ -103,7 +103,7 @@ impl DirtyRanges {
         true
     }
 
-    /// Returns the lowest dirty range that contains bytes at or above an address.
+    /// Returns the lowest dirty range that contains bytes at or above the given address.
     fn first_ending_after(&self, address: usize) -> Option<Range<usize>> {
         let ranges = &self.ranges[..self.count.get()];
         let (start, end) =
@@ -130,7 +130,7 @@ impl DirtyRanges {
         self.count.set(kept);
     }
 
-    /// Inserts a range that touches no other range. The array must have a free element.
+    /// Inserts a range that touches no other range. The array must have room for another range.
     fn insert(&self, start: usize, end: usize) {
         let count = self.count.get();
         let at = self.iter().take_while(|dirty| dirty.start < start).count();
@@ -141,9 +141,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// Merges the two adjacent ranges with the shortest gap between them, if there is one range too
-    /// many. The bytes in the gap become dirty, which is harmless because dirty bytes are zeroed
-    /// before they are read. No byte of `clean` becomes dirty.
+    /// Merges the two adjacent ranges with the shortest gap between them if the list contains one
+    /// range too many. The bytes in the gap become dirty, which is harmless because dirty bytes are
+    /// zeroed before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every byte that was added and not removed is dirty, for any order of calls.
-    /// Additional bytes may be dirty.
+    /// Tests that every byte that was added and has not been removed is dirty, regardless of the
+    /// order of the calls. Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

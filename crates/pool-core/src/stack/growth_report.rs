@@ -7,11 +7,11 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The counts of passes in which one pool grew, which the pool's report uses.
+/// The data about the passes in which one pool grew, from which the pool's report is created.
 pub(super) struct GrowthReport {
     /// The passes of the pool. Each pass begins with a first cursor.
     passes: Streak,
-    /// The uses of the pool by guards of its thread. Each use of the pool by a guard may create
+    /// The uses of the pool by the guards of its thread. Each use of the pool by a guard may create
     /// several first cursors.
     entries: Streak,
     /// The address at which a call was about to acquire memory, and the location of that call.
@@ -24,9 +24,10 @@ pub(super) struct GrowthReport {
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,
-    /// The number of the last event in which the pool grew.
+    /// The index of the last event in which the pool grew.
     last_grown: Cell<u64>,
-    /// The number of consecutive events with growth, up to and including `last_grown`.
+    /// The number of consecutive events in which the pool grew, up to and including the event
+    /// `last_grown`.
     grown: Cell<usize>,
 }
 
@@ -64,12 +65,12 @@ impl GrowthReport {
         }
     }
 
-    /// Records that a first cursor is created.
+    /// Records that a first cursor is being created.
     pub(super) fn note_pass(&self) {
         self.passes.note();
     }
 
-    /// Records that a guard of a thread starts to use the pool.
+    /// Records that a thread's guard starts to use the pool.
     pub(super) fn note_entry(&self) {
         self.entries.note();
     }
@@ -80,9 +81,9 @@ impl GrowthReport {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Records that the pool grew for an acquire at the address `at`. When the pool has first grown
-    /// in very many consecutive passes, or in very many consecutive uses by guards, the method
-    /// reports the pool.
+    /// Records that the pool grew for an acquire at the address `at`. The method reports the pool
+    /// the first time that it has grown in very many consecutive passes, or in very many
+    /// consecutive uses by guards.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);
@@ -94,8 +95,8 @@ impl GrowthReport {
         {
             return;
         }
-        // The fallible acquire methods record no location, so the last recorded call may have been
-        // for another address.
+        // The fallible acquire methods record no location, so the last recorded call may have
+        // acquired memory at a different address.
         let location = self.caller.get().filter(|&(noted, _)| noted == at);
         report(&PoolWarning::GrowingStack {
             pool: config.name,

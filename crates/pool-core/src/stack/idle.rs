@@ -9,16 +9,17 @@ use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
 /// Frees the chunks after the cursor's chunk. If no array of the pool is live, the cursor's chunk
-/// is also freed. If some array is live, the unused pages of the cursor's chunk are returned to the
-/// operating system. If the pool is busy, the function frees nothing.
+/// is also freed. If any array is live, the unused pages of the cursor's chunk are returned to the
+/// operating system. If the pool is busy, the function does not free anything.
 ///
 /// # Safety
 ///
-/// `at` must be a cursor of the pool, and no view of memory at or above `at` may exist.
+/// `at` must be the address of a cursor of the pool, and no view of memory at or above `at` may
+/// exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // The pool keeps its first chunk if a part of it is lent or borrowed, because this pool must
-    // not free that memory.
+    // The pool keeps its first chunk if a part of the chunk is lent or borrowed, because this pool
+    // must not free that memory.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -45,15 +46,16 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns the whole pages after the cursor in the cursor's chunk to the operating system. The
-/// function's result is the number of bytes that were returned to the operating system. The chunk
-/// and its dirty ranges do not change, because the bytes of returned pages are initialised.
+/// Gives all whole pages after the cursor in the cursor's chunk back to the operating system. The
+/// returned value is the number of bytes that were given back to the operating system. The chunk
+/// and its dirty ranges do not change, because the bytes of the pages that are given back are
+/// initialised.
 ///
 /// # Safety
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // No pages are returned if another pool may be using a part of the block.
+    // No pages are given back if another pool may be using a part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -64,13 +66,13 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: `block` is the block of a chunk and has this size. The caller guarantees that no view
-    // of memory at or above the cursor exists.
+    // SAFETY: `block` is the block of a chunk, and `block_bytes` is the size of that block. The
+    // caller guarantees that no view of memory at or above the cursor exists.
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
-/// Frees the pool's excess memory if the pool holds much more than the sampled passes needed. The
-/// next pass then begins with a chunk of the size that the sampled passes needed.
+/// Frees the pool's excess memory if the pool holds much more memory than the sampled passes
+/// needed. The next pass then begins with a chunk of the size that the sampled passes needed.
 ///
 /// # Safety
 ///
@@ -83,7 +85,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     let used = state.largest_sample.get();
     let held = state.reserved();
     let released = if used > 0 && is_oversized(held, used, compaction) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `trim`.
         unsafe { trim(state, at) }
     } else {
         ReleaseReport::default()
@@ -93,7 +95,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
 }
 
 /// Returns `true` if a pool that holds `held` bytes should shrink, given that at most `used` bytes
-/// were live.
+/// have been live at a time.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor
@@ -101,12 +103,12 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
 }
 
 /// Makes the acquires of the next passes call the cold function, which records the amount of memory
-/// they need. If the pool is busy, the function does nothing.
+/// that the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The next pass begins with a merge, because the first cursor of a pass counts the pass only if
-    // it calls the cold function.
+    // The next pass begins with a merge, because a pass is counted only if its first cursor calls
+    // the cold function.
     state.merge_next();
 }

@@ -1,4 +1,4 @@
-//! The stack layout, with its implementation of the interface that all pools share.
+//! The stack layout, and its implementation of the interface that all pools share.
 
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};

@@ -4,26 +4,27 @@
 //! # Why this is sound
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
-//!   and only memory from its `top` on. Each step of a cursor stores the cursor's new position in
-//!   `top`. When a scope begins in the pool itself, the position of its first cursor is stored in
-//!   `top`. The last step was that of the innermost cursor. Every scope inside the scope of that
-//!   cursor has ended or has its cursor below `top`, so no cursor in use is above `top`. All
-//!   cursors in use are in the chunk (invariant 3).
-//! - **The lender cannot access the lent memory**. The lender's chunk and both of its ends are
-//!   lowered to the start of the lent memory. A cursor that needs more memory calls the cold
-//!   function, which allocates another chunk. At most one pool borrows from a given pool at a time.
+//!   and lends only memory at or above its `top`. Each time a cursor takes a step, the cursor's new
+//!   position is stored in `top`. When a scope begins in the pool itself, the position of its first
+//!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
+//!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
+//!   above `top`. All cursors in use are in the chunk (invariant 3).
+//! - **The lender cannot access the lent memory**. The end of the lender's chunk and both of the
+//!   lender's ends are lowered to the start of the lent memory. A cursor that needs more memory
+//!   calls the cold function, which allocates another chunk. At most one pool borrows from a given
+//!   pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which owns the block from then on.
 //!   If the chunk is borrowed, `free` returns the memory to the lender. The function `free` runs
 //!   only while the pool itself stores nothing in the chunk.
-//! - **The borrower returns only memory without views**. It returns the memory of a chunk that it
-//!   drops, or all borrowed memory when its guard is dropped. A forgotten guard returns nothing, so
-//!   its views remain valid until the process exits.
+//! - **The borrower returns only memory without views**. The borrower returns the memory of a chunk
+//!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
+//!   that is forgotten returns nothing, so its views remain valid until the process exits.
 //! - **A dirty byte remains dirty**. The dirty ranges of lent memory are moved to the borrower, and
-//!   are moved back when the memory is returned.
+//!   are moved back to the lender when the memory is returned.
 //!
-//! The pool that owns the block counts borrowed bytes as reserved. Borrowed bytes count towards the
-//! limits of both pools.
+//! The pool that owns the block counts the borrowed bytes as reserved. Borrowed bytes count toward
+//! the limits of both pools.
 
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
@@ -31,7 +32,8 @@ use super::chunks::{Chunk, Chunks};
 use super::state::{STRAY, StackState};
 use crate::stacked::StackedBackend;
 
-/// Memory that a pool may lend, from the lender's `top` to the end of its chunk.
+/// The memory that a pool may lend, which extends from the lender's `top` to the end of the
+/// lender's chunk.
 pub(super) struct Offer {
     /// The chunk that the borrower would receive.
     chunk: Chunk,
@@ -47,7 +49,7 @@ impl Offer {
         borrower: &StackState<B>,
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
-        // cursor has not stepped past yet.
+        // cursor has not yet stepped past.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
@@ -61,7 +63,7 @@ impl Offer {
         let lender_end = first.filter(|chunk| chunk.contains(top))?.end;
         let padding = top.addr().wrapping_neg() & (borrower.most_aligned.get() - 1);
         let room = (lender_end.addr() - top.addr()).checked_sub(padding)?;
-        // The offer is limited to the number of bytes that the borrower may reserve.
+        // The offer is limited to the number of bytes that the borrower is allowed to reserve.
         let bytes = room.min(borrower.config().byte_limit & !(B::ALIGN - 1));
         let start = top.wrapping_add(padding);
         let end = start.wrapping_add(bytes);
@@ -74,7 +76,7 @@ impl Offer {
         self.chunk.capacity()
     }
 
-    /// Lends the memory, and settles the borrower in it.
+    /// Lends the memory to the borrower, and settles the borrower in that memory.
     ///
     /// # Safety
     ///
@@ -91,7 +93,8 @@ impl Offer {
         // SAFETY: the caller guarantees that the lender is live.
         let from = unsafe { lender.as_ref() };
         let lent = from.top.get();
-        // The borrower has no memory, so its dirty ranges can only refer to freed chunks.
+        // The borrower has no memory, so its dirty ranges can refer only to chunks that have been
+        // freed.
         to.dirty.keep_within(&(0..0));
         from.dirty.move_to(&to.dirty, &(lent.addr()..self.lender_end.addr()));
         from.with_first(|chunk| chunk.end = lent);
@@ -100,7 +103,7 @@ impl Offer {
         from.set_ends();
         to.neighbours.lender.set(Some(lender));
         to.with_chunks(|chunks| chunks.push(self.chunk));
-        // A pass of the borrower begins when it receives the memory.
+        // A new pass of the borrower begins when the borrower receives the memory.
         to.samples_left.set(to.samples_left.get().saturating_sub(1));
         to.top.set(self.chunk.start);
         to.settle_at(self.chunk.start);
@@ -159,11 +162,10 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // In the usual state, both ends of the lender are at the start of the lent memory, and no byte
-    // of the lender is dirty.
+    // In the usual state, both of the lender's ends are at the start of the lent memory, and none
+    // of the lender's bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // In the usual state, the borrower has counted no live bytes, and no byte of the borrower is
-    // dirty.
+    // In the usual state, the borrower has counted no live bytes, and none of its bytes are dirty.
     let is_unchanged = state.is_lean.get()
         || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
     if !is_lender || !is_plain || !is_unchanged || links.borrower.get().is_some() {
@@ -190,22 +192,22 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must contain no view and no cursor of the pool that may be used again.
+/// The chunk must not contain a view or a cursor of the pool that may still be used.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =
         chunk.is_borrowed() || chunk.block_addresses().contains(&links.unlent_end.get().addr());
     let borrower = if holds_lent { links.borrower.take() } else { None };
     if let Some(borrower) = borrower {
-        // SAFETY: the borrower of a pool is live, because it gives up the chunk before it is
-        // destroyed.
+        // SAFETY: the borrower of a pool is live, because every borrower gives up its borrowed
+        // chunk before it is destroyed.
         unsafe { hand_over(state, chunk, borrower) };
         return true;
     }
     if chunk.is_borrowed() {
         if let Some(lender) = links.lender.take() {
-            // SAFETY: the lender of a pool is live, because it transfers the chunk before it is
-            // destroyed.
+            // SAFETY: the lender of a pool is live, because every lender transfers a lent chunk to
+            // the borrower before it is destroyed.
             give_back(state, unsafe { lender.as_ref() });
         }
         return true;
@@ -218,7 +220,7 @@ pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: 
 ///
 /// # Safety
 ///
-/// `borrower` must be live, and its first chunk must be a part of the memory that was lent.
+/// `borrower` must be live, and its first chunk must be part of the memory that was lent.
 unsafe fn hand_over<B: StackedBackend>(
     state: &StackState<B>,
     chunk: &Chunk,
@@ -231,8 +233,8 @@ unsafe fn hand_over<B: StackedBackend>(
     let lender = links.lender.take();
     heir.neighbours.lender.set(lender);
     let addresses = if let Some(lender) = lender {
-        // SAFETY: the lender of a pool is live, because it transfers the chunk before it is
-        // destroyed.
+        // SAFETY: the lender of a pool is live, because every lender transfers a lent chunk to the
+        // borrower before it is destroyed.
         let lender = unsafe { lender.as_ref() };
         lender.neighbours.borrower.set(Some(borrower));
         lent_addresses(lender)
@@ -250,7 +252,7 @@ unsafe fn hand_over<B: StackedBackend>(
     heir.set_ends();
 }
 
-/// Returns the borrowed memory of a pool to its lender.
+/// Returns a pool's borrowed memory to its lender.
 fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     let links = &lender.neighbours;
     links.borrower.set(None);

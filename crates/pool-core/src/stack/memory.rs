@@ -1,4 +1,4 @@
-//! Memory of a stack that was reserved for one array.
+//! Memory in a stack that was reserved for one array.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,9 +19,9 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. Rounded up to whole lines,
-/// this number fits in a 32-bit operand. The cursor after such an array does not wrap, because
-/// every cursor is at or below [`STRAY`](super::state::STRAY).
+/// The maximum size in bytes of an array that the hot path hands out. This maximum, rounded up to
+/// whole lines, fits in a 32-bit operand. The address of the cursor after an array of this size
+/// does not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
 /// Returns the span of `bytes` bytes at a cursor, if the span ends at or below `end`. `bytes` must
@@ -33,8 +33,8 @@ pub(super) fn fit_bytes<B: StackedBackend>(
     end: *mut u8,
     bytes: usize,
 ) -> Option<Span> {
-    // Every `end` is a multiple of a line, so rounding the step up to whole lines does not move it
-    // past `end`.
+    // Every `end` is aligned to a line, so rounding the step up to whole lines does not move the
+    // cursor past `end`.
     let next = at.as_ptr().wrapping_add(lines::<B>(bytes));
     (next.addr() <= end.addr()).then_some(Span { start: at, next })
 }
@@ -54,10 +54,10 @@ pub struct StackMemory<'s, B: StackedBackend> {
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackMemory<'_, B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackMemory<'_, B> {}
 
 impl<B: StackedBackend> Clone for StackMemory<'_, B> {
@@ -80,7 +80,7 @@ impl<B: StackedBackend> fmt::Debug for StackMemory<'_, B> {
 impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// # Safety
     ///
-    /// `span` must belong to the pool with this state, and the pool must live for `'s`.
+    /// `span` must belong to the pool with this state, and the pool must outlive `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(span: Span, state: NonNull<StackState<B>>) -> Self {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
@@ -89,13 +89,14 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// Returns the state of the pool.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s`, as `new` requires, and only shared references to its
+        // SAFETY: the pool outlives `'s`, as `new` requires, and only shared references to its
         // state exist.
         unsafe { self.state.as_ref() }
     }
 
     /// Returns the number of bytes from the start of the array to the start of the next array.
-    /// Returns 0 for an array without bytes, because such an array may start after the next array.
+    /// Returns 0 for an array that occupies no bytes, because such an array may start after the
+    /// next array.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -109,7 +110,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<Stacked<B>> {
-        // SAFETY: for this backend, a `SlotRef` refers to the state of a pool.
+        // SAFETY: for a `Stacked` backend, a `SlotRef` refers to the state of a pool.
         unsafe { SlotRef::new(self.state.cast()) }
     }
 

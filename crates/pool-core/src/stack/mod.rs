@@ -1,11 +1,12 @@
 //! The stack layout, in which arrays are placed one after another in a chunk of memory. A scope
 //! consists of the address of the next array and a pointer to the pool's state. An acquire compares
-//! that address with the end of the chunk. No code runs when a scope ends, because the outer scope
-//! has kept its own copy of the address.
+//! the address of the next array with the end of the chunk. No code runs when a scope ends, because
+//! the outer scope has its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
-//! (`loans`). By borrowing chunks, nested thread-local scopes share one stack (`nesting`).
+//! (`loans`). Because pools borrow chunks from each other, nested thread-local scopes share one
+//! stack (`nesting`).
 //!
 //! # Invariants
 //!
@@ -28,11 +29,11 @@
 //!    every cursor, and every end is below `STRAY`. An acquire with a null end or a stray cursor
 //!    therefore calls the cold function.
 //!
-//!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when that
-//!    cursor was created, so every other cursor in use is also at `STRAY`. A pool also becomes
-//!    settled when it borrows its only chunk while no cursor is in use. The pool stops being
-//!    settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled pool,
-//!    and the next first cursor then merges the chunks.
+//!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
+//!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
+//!    becomes settled when it borrows its only chunk while no cursor is in use. The pool stops
+//!    being settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
+//!    pool, and the next first cursor then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
@@ -43,31 +44,32 @@
 //!    rounded up to whole lines.
 //!
 //! 6. **Every byte at or above the cursor is initialised or in a dirty range** (`dirty`). `end` is
-//!    at most the lowest dirty byte, so an acquire for reading that contains a dirty byte calls the
-//!    cold function. The cold function checks whether the array contains dirty bytes, and zeroes
-//!    them. `written_end` is the end of the chunk, and is used by acquires whose elements are
-//!    written before they are read. The dirty ranges of lent memory belong to the borrower.
+//!    at or below the lowest dirty byte, so an acquire for reading calls the cold function if its
+//!    memory contains a dirty byte. The cold function checks whether the array contains dirty
+//!    bytes, and zeroes them. `written_end` is the end of the chunk, and applies to acquires whose
+//!    elements are written before they are read. The dirty ranges of lent memory belong to the
+//!    borrower.
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
 //! 8. **While foreign code runs inside an operation, the pool is marked as busy and its ends are
-//!    null**. Acquires therefore call the cold function, which refuses them. No reference to the
-//!    lists of chunks, names or shapes is held while foreign code runs.
+//!    null**. Acquires therefore call the cold function, which fails because the pool is busy. No
+//!    reference to the lists of chunks, names or shapes is held while foreign code runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a
 //!    dynamic rank uses at least one line, so no two such arrays have the same offset.
 //!
 //! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and a first
-//!     cursor sets `top` to `base`. A pool lends memory only from `top` on. Because the end of a
-//!     scope does not lower `top`, the pool may lend less memory than is idle.
+//!     cursor sets `top` to `base`. A pool lends only memory at or above `top`. Because the end of
+//!     a scope does not lower `top`, the pool may lend less memory than is idle.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers such a chunk to another pool (`loans`).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend has ordered them**. Both
-//!     ends are at most the lowest armed byte, so an acquire that contains this byte calls the cold
-//!     function. If a chunk is freed, the backend's `free` orders its armed bytes.
+//!     ends are at or below the lowest armed byte, so an acquire whose memory contains this byte
+//!     calls the cold function. If a chunk is freed, the backend's `free` orders its armed bytes.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

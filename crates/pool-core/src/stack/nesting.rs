@@ -1,19 +1,20 @@
 //! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
 //! outermost pool to the innermost pool, which is the order in which they came into use. A pool
-//! that comes into use borrows memory from the innermost pool, so the nested scopes of a thread
+//! that comes into use borrows memory from the innermost pool, so all nested scopes of a thread
 //! share one stack.
 //!
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
-//! leaves the chain, it reports to the next outer pool how much memory was needed above that pool's
-//! arrays. The next pass of the outer pool then begins with a chunk that is large enough for both
-//! pools. From that pass on, the inner pool can borrow all the memory that it needs, so it frees
-//! its chunks when it next enters the chain. If all passes are equal, the thread therefore uses a
-//! single chunk, which belongs to the outermost pool and is as large as the peak of live bytes.
+//! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
+//! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
+//! both pools. From that pass on, the inner pool can borrow all the memory that it needs, so it
+//! frees its chunks when it next enters the chain. If all passes are identical, the thread
+//! therefore uses a single chunk, which belongs to the outermost pool and is as large as the peak
+//! of live bytes.
 //!
-//! If the scope of an outer pool stays open, that pool begins no further pass and cannot merge its
-//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
+//! If the scope of an outer pool stays open, the outer pool begins no further pass and cannot merge
+//! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
 //! pass allocates memory.
 //!
 //! # Why this is sound
@@ -41,8 +42,8 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost pool in use. If another pool was the innermost one before, the new
-/// pool borrows memory from it.
+/// Makes a pool the innermost pool in use. If another pool was the innermost pool before, the new
+/// pool borrows memory from that pool.
 ///
 /// # Safety
 ///
@@ -88,7 +89,7 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
         unsafe { give_up_chunks(state) };
     }
     // The innermost pool is looked up only at this point, because an allocator hook may have
-    // changed the chain in the calls above.
+    // changed the chain during the calls above.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -127,8 +128,8 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in its list. If the host
-/// has no memory, the capacity of the list does not change.
+/// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in the pool's list. If
+/// the host cannot allocate the memory, the capacity of the list does not change.
 ///
 /// # Safety
 ///
@@ -217,8 +218,8 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
 }
 
 /// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool could lend that many bytes and its passes are not sampled. If the
-/// outer pool could not lend that many bytes, its next pass begins with a larger chunk.
+/// reported if the outer pool could lend these bytes and its passes are not sampled. If the outer
+/// pool could not lend the bytes that were needed, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {

@@ -15,16 +15,17 @@ impl<B: StackedBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
-            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
+            // SAFETY: the caller upholds the safety contract of `context`, and the memory of the
+            // view is a slot.
             None => unsafe { self.context() },
         }
     }
 
-    /// Returns the block that contains the bytes of the view. `start` must be the address of one of
-    /// these bytes.
+    /// Returns the block that contains the bytes of the view. `start` must be the address of a byte
+    /// in the view.
     ///
     /// # Safety
     ///
@@ -32,9 +33,10 @@ impl<B: StackedBackend> SlotRef<B> {
     /// must have at least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `stack_state`.
         let Some(state) = (unsafe { self.stack_state() }) else {
-            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
+            // SAFETY: the caller upholds the safety contract of `block`, and the memory of the view
+            // is a slot.
             return BlockOf::Slot(unsafe { self.block() });
         };
         let block = state.with_chunks(|chunks| chunks.block_around(start.as_ptr()));
@@ -43,18 +45,19 @@ impl<B: StackedBackend> SlotRef<B> {
     }
 
     /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
-    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The call
-    /// takes place even if the view is never dropped.
+    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
+    /// backend is called even if the view is never dropped.
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes from
-    /// `start` on must belong to the view.
+    /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes that
+    /// start at `start` must belong to the view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
-            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
+            // SAFETY: the caller upholds the safety contract of `arm`, and the memory of the view
+            // is a slot.
             None => unsafe { self.arm() },
         }
     }
@@ -68,7 +71,7 @@ impl<B: StackedBackend> SlotRef<B> {
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
         // SAFETY: `state` is the address of a pool's state (`SlotRef::of_stack`). The caller
-        // guarantees that a view is in use, and a pool outlives its views. Only shared references
+        // guarantees that the view is in use, and a pool outlives its views. Only shared references
         // to the state exist.
         Some(unsafe { state.cast::<StackState<B>>().as_ref() })
     }

@@ -1,4 +1,4 @@
-//! The single word of a stacked pool, which is the address of the pool's state.
+//! The single word that represents a stacked pool, which is the address of the pool's state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -88,7 +88,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `cursor`.
         unsafe { self.cursor() }
     }
 
@@ -100,7 +100,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(self.into_raw());
             return;
         };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `nesting::enter`.
         unsafe { nesting::enter(self.0, innermost, outer) };
     }
 
@@ -116,7 +116,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(null_mut());
             return true;
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `nesting::leave`.
         unsafe { nesting::leave_rarely(self.0, innermost) }
     }
 

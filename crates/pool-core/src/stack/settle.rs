@@ -6,17 +6,18 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines how much a chunk exceeds the peak of live bytes. The slack ensures
-/// that lengths that increase slowly do not require a new chunk in every pass.
+/// The divisor that determines by how much a chunk exceeds the peak of live bytes. Because of this
+/// excess, lengths that increase slowly do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The divisor that determines the excess above which an oversized chunk is replaced.
+/// The divisor that determines how large the excess of a chunk must be before the chunk is
+/// replaced.
 const EXCESS_DIVISOR: usize = 32;
 
 /// Merges the chunks of a pool into one chunk whose size is the peak of live bytes. If the pool has
-/// a single chunk that is too large, it is replaced with a chunk of that size. If the new chunk
-/// cannot be allocated, the chunks do not change. If the pool has exactly one chunk at the end of
-/// this call, the pool is settled.
+/// a single chunk that is too large, a chunk with the size of that peak replaces it. If the new
+/// chunk cannot be allocated, the chunks do not change. If the pool has exactly one chunk at the
+/// end of this call, the pool is settled.
 ///
 /// # Safety
 ///
@@ -49,8 +50,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Enlarges the first chunk to the size of its block. The chunk may be smaller because the pool
-/// borrowed a part of the block before it became the block's owner.
+/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block,
+/// because the pool borrowed a part of the block before it became the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -58,7 +59,7 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
             let mask = state.most_aligned.get() - 1;
             let start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
             chunk.end = chunk.block.wrapping_add(chunk.block_bytes - B::ALIGN);
-            // A small block may contain no address with the required alignment.
+            // A small block might contain no address with the required alignment.
             if start.addr() <= chunk.end.addr() {
                 chunk.start = start;
             }

@@ -1,6 +1,7 @@
 //! The shape cache of a stack, which stores one set of shapes for each offset at which an array
-//! with a dynamic rank starts (invariant 9). Passes with equal lengths use equal offsets, so they
-//! find their shapes in the cache. An array at a new offset uses the set of the next idle offset.
+//! with a dynamic rank starts (invariant 9). Passes with the same lengths use the same offsets, so
+//! they find their shapes in the cache. An array at a new offset uses the set of the next idle
+//! offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -18,16 +19,16 @@ use crate::shape_set::{ShapeSet, Way};
 use crate::stacked::StackedBackend;
 use crate::try_box::{into_box, try_box};
 
-/// A span together with its cached shape.
+/// A span in memory together with its cached shape.
 type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
 
 /// Returns the span of an array at a cursor together with its cached shape. Returns `None` if the
-/// shape is not cached, or if the elements fit only with a call to the cold function.
+/// shape is not cached, or if the elements fit only after a call to the cold function.
 ///
 /// # Safety
 ///
-/// The pool must live for `'s`, and `at` must be a cursor of the pool. No reference into a set at
-/// or above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be the address of a cursor of the pool. No reference
+/// into a set at or above the cursor's offset may be in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -44,9 +45,9 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     // guarantees that no reference into the set is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // An array uses at least one line, so that no two arrays have the same offset. The size of a
-    // cached shape is at most `isize::MAX` bytes, because it was allocated before. The hot path
-    // hands out only smaller arrays.
+    // Each array uses at least one line, so that no two arrays have the same offset. The size of a
+    // cached shape is at most `isize::MAX` bytes, because memory of that size was allocated before.
+    // The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -67,7 +68,7 @@ const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
@@ -101,19 +102,19 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
         let position = chunks.position(at.as_ptr());
         position.and_then(|number| chunks.get(number)).map_or(0, |chunk| chunk.live_at(at.as_ptr()))
     });
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `cold::prepare`.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
     // SAFETY: the caller guarantees that no reference into a set at or above the offset is in use.
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
     Ok((span, way))
 }
 
-/// Returns the shape from the set of an offset. If the set does not contain the shape, the function
-/// adds it.
+/// Returns a shape from the set that belongs to an offset. If the set does not contain the shape,
+/// the function adds it.
 ///
 /// # Safety
 ///
-/// The pool must live for `'s`, and `count` must be the product of `dims`. No reference into a set
+/// The pool must outlive `'s`, and `count` must be the product of `dims`. No reference into a set
 /// at or above the offset may be in use.
 #[expect(
     clippy::mut_from_ref,
@@ -135,7 +136,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
         state.shape_hits.increment();
         // SAFETY: this reference is derived from the reference above, and is the only reference to
-        // the set for `'s`.
+        // the set during `'s`.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }
     state.shape_misses.increment();
@@ -148,7 +149,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // reference to the set is in use.
     drop(evicted);
     // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and this is the only
-    // reference to the set for `'s`.
+    // reference to the set during `'s`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 

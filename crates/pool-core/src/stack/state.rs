@@ -33,8 +33,8 @@ pub struct StackState<B: StackedBackend> {
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
-    /// from `top` on (`loans`).
+    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
+    /// memory at or above `top` (`loans`).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
     /// it, or are adjacent to it in the chain.
@@ -43,7 +43,7 @@ pub struct StackState<B: StackedBackend> {
     /// holds apart from that loan. Every operation that may change this clears the flag.
     pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
-    /// which stores the index at which a shape set for these low bits was last found.
+    /// which stores the index at which a shape set with these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -58,8 +58,8 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend orders these bytes before they are handed out
     /// (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The named arrays, in the order in which they were handed out. The field is accessed only
-    /// through `with_names`.
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
@@ -68,23 +68,23 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes if the whole capacity of the last vector that grew is counted, and
-    /// the position of the cursor after that vector. Because the vector may need less than its
+    /// The number of live bytes, including the whole capacity of the last vector that grew, and the
+    /// position of the cursor after that vector. Because the vector may need less than its
     /// capacity, these bytes count as live only when something else becomes live, or in the next
     /// pass.
     capacity_peak: Cell<(usize, *mut u8)>,
-    /// The peak number of live bytes, which is updated while live bytes are counted.
+    /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// The number of passes that have yet to be sampled.
+    /// The number of passes that still have to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of any element type that the pool has stored, or one line if that is
-    /// larger. Chunks start at multiples of this alignment, so that arrays of equal passes have
-    /// equal padding in every chunk.
+    /// The largest alignment of any element type that the pool has stored, or one line, whichever
+    /// is larger. Chunks start at multiples of this alignment, so that the arrays of identical
+    /// passes have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -93,13 +93,13 @@ pub struct StackState<B: StackedBackend> {
 }
 
 /// The address of a cursor outside all chunks. Only the top bit of the address is set. No memory is
-/// at this address, which is above every end and is a multiple of a line.
+/// at this address, which is above every end and is aligned to a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
 /// The number of hints to shape sets, which is a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array to which a handle refers.
+/// An array that a handle refers to.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -108,26 +108,26 @@ pub(super) struct Name {
     pub(super) length: usize,
 }
 
-/// The shape set for the array at a given offset.
+/// The shape set for arrays at a given offset.
 pub(super) struct OffsetShapes<B: PoolBackend> {
     /// The number of live bytes before the array.
     pub(super) offset: usize,
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
-/// Links to the pools of the same thread that are in use together with a pool. All linked pools are
-/// live while they are in use (`nesting`).
+/// Links from a pool to the other pools that its thread is using. All linked pools are live while
+/// they are in use (`nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
-    /// The pool whose `outer` is this pool.
+    /// The pool whose field `outer` refers to this pool.
     pub(super) inner: Link<B>,
     /// The pool that lends the memory of this pool's first chunk.
     pub(super) lender: Link<B>,
     /// The pool whose first chunk is a part of this pool's first chunk, above the part that this
     /// pool still uses.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before a part of that chunk was lent.
+    /// The original end of the first chunk, before a part of that chunk was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
@@ -223,8 +223,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // The ends are rounded down to a line. The ends are never below the start of the chunk, and
-        // every cursor is at or above that start.
+        // The ends are rounded down to whole lines. The ends are never below the start of the
+        // chunk, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -249,8 +249,8 @@ impl<B: StackedBackend> StackState<B> {
         !self.origin.get().is_null()
     }
 
-    /// Settles the pool in its only chunk, which starts at `start`, while nothing is live. Also
-    /// counts a new pass.
+    /// Settles the pool in its only chunk, which starts at `start` and in which nothing may be
+    /// live. The method also counts a new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {
             self.needed.set(self.pass_peak.replace(0));
@@ -314,9 +314,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the offset at which a new chunk is counted to start.
-    /// Arrays in the new chunk have the same padding as at that offset, so the merged chunk needs
-    /// no more bytes than were counted.
+    /// Rounds the number of live bytes up to the offset at which a new chunk is assumed to start.
+    /// Arrays in the new chunk have the same padding as arrays at that offset, so the merged chunk
+    /// needs no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -348,15 +348,15 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Decreases the number of bytes that the pool owns.
+    /// Reduces the number of bytes that the pool owns.
     pub(super) fn remove_reserved(&self, bytes: usize) {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Removes all dirty and armed ranges outside the block of the first chunk, if the pool has
-    /// only one chunk. A range outside that block can exist because a range of a freed chunk may
-    /// have been merged with another range. The ranges of a borrowed chunk are kept, because they
-    /// are returned together with the chunk's memory.
+    /// Removes all dirty and armed ranges that are outside the block of the first chunk, if the
+    /// pool has only one chunk. A range outside that block can exist because a range of a freed
+    /// chunk may have been merged with another range. The ranges of a borrowed chunk are kept,
+    /// because they are returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -375,13 +375,13 @@ impl<B: StackedBackend> StackState<B> {
     /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
     /// the cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // If a vector grows again, it needed its whole previous capacity.
+        // If a vector grows again, it has used its whole previous capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
     }
 
-    /// Resets the peaks of live bytes of earlier passes.
+    /// Resets the peaks of live bytes from earlier passes.
     pub(super) fn forget_needs(&self) {
         self.pass_peak.set(0);
         self.needed.set(0);
@@ -394,13 +394,13 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
     }
 
-    /// Counts the whole capacity of the last vector that grew as live.
+    /// Counts the whole capacity of the most recently grown vector as live.
     pub(super) fn take_capacity_peak(&self) {
         let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector which ended at `old` now ends at the lower address `new`.
+    /// Records that a vector that previously ended at `old` now ends at the lower address `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -408,7 +408,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Counts live bytes for samples and statistics.
+    /// Counts live bytes for the samples and the statistics of the pool.
     fn count_live(&self, bytes: usize) {
         self.largest_sample.set(self.largest_sample.get().max(bytes));
         if self.config.get().measure_live_bytes {
@@ -416,11 +416,11 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty. The rest of the last line is also marked, so that
-    /// the ranges of adjacent arrays merge.
+    /// Marks the `bytes` bytes that start at `start` as dirty. The rest of the last line is also
+    /// marked, so that the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // The rounded end is within the chunk, because the end of a chunk is a multiple of a line.
+        // The rounded end is within the chunk, because the end of a chunk is aligned to a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;
@@ -464,7 +464,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Returns the number of bytes that the pool may still allocate without exceeding its limit.
-    /// Borrowed bytes count as if the pool had allocated them.
+    /// Borrowed bytes count as though the pool had allocated them itself.
     pub(super) fn room(&self) -> usize {
         let limit = self.config.get().byte_limit;
         limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
@@ -503,13 +503,13 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the number of named arrays.
+    /// Returns the number of arrays to which handles refer.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The sizes of the lists
-    /// of chunks, names and shapes are not included.
+    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
+    /// include the sizes of the lists of chunks, names and shapes.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();

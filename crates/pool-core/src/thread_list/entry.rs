@@ -1,5 +1,5 @@
-//! An entry of a thread's list, which contains a link to the next entry and the address of a pool.
-//! Another thread may replace the pool.
+//! An entry in a thread's list, which contains a link to the next entry and the address of a pool.
+//! Another thread may replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,11 +28,11 @@ pub(super) struct Entry<B: PoolBackend> {
     pub(super) next: AtomicPtr<Self>,
     /// The root of the entry's pool.
     pub(super) pool: AtomicPtr<()>,
-    /// The root of a pool that was replaced and has not been dropped, or null if there is no such
+    /// The root of a pool that has been replaced but not yet dropped, or null if there is no such
     /// pool.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that last entered the chain of pools in use, or [`NEVER`] if no pool
-    /// has entered. Only the thread that created the entry uses this field.
+    /// The root of the pool that most recently entered the chain of pools in use, or [`NEVER`] if
+    /// no pool has entered the chain. Only the thread that created the entry uses this field.
     entered: Cell<*mut ()>,
     /// The next entry that the same thread created. The field is used only while the registry is
     /// locked.
@@ -46,7 +46,7 @@ impl<B: PoolBackend> Entry<B> {
     ///
     /// # Safety
     ///
-    /// The entry must have been created by [`HeldPool::new`], and must be in no list and no
+    /// The entry must have been created by [`HeldPool::new`], and must not be in any list or
     /// registry. The entry must not be used after the call.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
         // SAFETY: `HeldPool::new` obtained the entry from a box, and the caller does not use the
@@ -55,22 +55,22 @@ impl<B: PoolBackend> Entry<B> {
         for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
             if !root.is_null() {
                 // SAFETY: `root` is the root of a pool that the entry owns, and the caller
-                // guarantees that nothing else refers to that pool.
+                // guarantees that nothing else uses the pool.
                 drop(unsafe { owned::<B>(root) });
             }
         }
     }
 }
 
-/// Creates the pool that belongs to a root.
+/// Converts the address of a root back into its pool.
 ///
 /// # Safety
 ///
 /// `root` must be the address of a root from `Pool::into_root`, and the caller must own the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `Root::from_raw`.
     let root = unsafe { Root::<B>::from_raw(root) };
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `Pool::from_root`.
     unsafe { Pool::from_root(root) }
 }
 
@@ -135,7 +135,7 @@ impl Past {
 
 /// A pool that its thread has taken from its list, or has just created.
 ///
-/// Each method loads the address of the pool again, because a concurrent call of
+/// Each method loads the address of the pool again, because a concurrent call to
 /// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
@@ -148,7 +148,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host has no memory for the entry, and drops the pool.
+    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, and drops the
+    /// pool.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -173,8 +174,8 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: an entry that was taken is freed only by its holder, and all references to it are
-        // shared.
+        // SAFETY: an entry that was taken is freed only by its holder, and all existing references
+        // to the entry are shared.
         unsafe { self.entry.as_ref() }
     }
 
@@ -191,9 +192,9 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
-        // SAFETY: the entry owns the pool, and the returned value never drops it. No other `Pool`
-        // of this root exists, because the entry is held and each method creates at most one
-        // `Pool`.
+        // SAFETY: the entry owns the pool, and the returned value never drops the pool. No other
+        // `Pool` with this root exists, because the entry is held and each method creates at most
+        // one `Pool`.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
@@ -219,10 +220,10 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.enter(innermost) };
     }
 
-    /// Removes the pool that last entered from the chain, even if another pool has replaced it in
-    /// the entry. Returns `false` if that pool entered through another list and is the innermost
-    /// pool there. If the method returns `false`, the pool remains in use, and the entry must be
-    /// leaked.
+    /// Removes the pool that entered the chain most recently, even if another pool has replaced it
+    /// in the entry. Returns `false` if the pool entered the chain of another list and is the
+    /// innermost pool in that chain. If the method returns `false`, the pool remains in use, and
+    /// the caller must leak the entry.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -235,13 +236,14 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: `entered` is the address of a root, because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: the pool has entered the chain. The pool is live, because a replaced pool is
-        // freed only after its entry is in its list again. All scopes of the handle have ended.
+        // SAFETY: the pool of this entry has entered the chain. The pool is live, because a
+        // replaced pool is freed only after its entry has been put back into its list. All scopes
+        // of the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
-    /// Records that the pool has left the chain. This method must be called only while the entry is
-    /// not in the list.
+    /// Records that the entry's pool has left the chain. This method must be called only while the
+    /// entry is not in the list.
     pub(super) fn note_left(&self) {
         self.entry().entered.set(without_provenance_mut(NEVER));
     }
@@ -250,11 +252,11 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Safety
     ///
-    /// The entry must be in no registry, and must never have been passed to
+    /// The entry must not be in any registry, and must never have been passed to
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
-        // SAFETY: the entry was created by `new`, and is in no list because it is held. The caller
-        // guarantees that the entry is in no registry.
+        // SAFETY: `new` created the entry, and the entry is not in any list because it is held. The
+        // caller guarantees that the entry is not in any registry.
         unsafe { Entry::free(self.entry) };
     }
 
@@ -263,7 +265,7 @@ impl<B: PoolBackend> HeldPool<B> {
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no
         // other cursor of the pool is used during that lifetime. If the pool is replaced during
-        // that lifetime, it remains live until a walk finds the entry in its list.
+        // that lifetime, the old pool remains live until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope, so no other cursor
         // of the pool is used during that lifetime.

@@ -1,5 +1,5 @@
-//! The list of a thread's idle pools. The list consists of one word in thread-local memory, and its
-//! hot path takes entries and puts them back.
+//! The list of a thread's idle pools. The hot path of the list only takes an entry from a word in
+//! thread-local memory, or puts an entry back.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,11 +11,11 @@ use super::entry::{Entry, HeldPool};
 use crate::backend::PoolBackend;
 use crate::pool::Pool;
 
-/// The idle pools of one thread. The pool that was put into the list last is taken first.
+/// The idle pools of one thread. The pool that was put into the list most recently is taken first.
 ///
 /// A `ThreadList` can be stored in a `const` thread-local that has no destructor. Dropping a list
-/// frees nothing, so [`close`](Self::close) the list when its thread ends. Only the thread that
-/// owns the list uses the list. Other threads read the head of the list through a
+/// frees nothing, so call [`close`](Self::close) when the list's thread ends. Only the thread that
+/// owns the list may use the list. Other threads read the head of the list through a
 /// [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
@@ -30,7 +30,7 @@ pub struct ThreadList<B: PoolBackend> {
     /// The root of the innermost pool in use, for backends whose pools are nested. The root is null
     /// if no pool is in use.
     innermost: Cell<*mut ()>,
-    /// A marker that the list owns pools and cannot be shared between threads.
+    /// A marker for a list that owns pools and cannot be shared between threads.
     owned: PhantomData<Pool<B>>,
 }
 
@@ -50,9 +50,9 @@ impl<B: PoolBackend> ThreadList<B> {
         Self { head: AtomicPtr::new(head), innermost, owned: PhantomData }
     }
 
-    /// Returns the head. Only the list's own thread may call this method. The read is not an atomic
-    /// load, because the compiler would not merge an atomic load into the comparison that uses the
-    /// result.
+    /// Returns the head. Only the list's own thread may call this method. The method does not use
+    /// an atomic load, because the compiler would not merge an atomic load into the comparison that
+    /// uses the result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
@@ -60,8 +60,8 @@ impl<B: PoolBackend> ThreadList<B> {
         unsafe { *self.head.as_ptr() }
     }
 
-    /// Removes the entry that was put into the list last, and returns it. Returns `None` if the
-    /// list is empty or closed.
+    /// Removes the entry that was most recently put into the list, and returns it. Returns `None`
+    /// if the list is empty or closed.
     #[inline(always)]
     pub fn take(&self) -> Option<HeldPool<B>> {
         let head = self.head();
@@ -83,8 +83,8 @@ impl<B: PoolBackend> ThreadList<B> {
         Some(held)
     }
 
-    /// Marks a new pool as in use, in the same way as a pool that was taken from the list. The pool
-    /// will be put into the list later.
+    /// Marks a new pool as being in use, just like a pool that was taken from the list. The caller
+    /// will put the pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
@@ -94,8 +94,8 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Puts a taken entry back into the list, if the list has not changed since the entry was
     /// taken. If the list has changed, the method returns the entry.
     ///
-    /// The link of the entry is still valid if it leads to the current head. An entry of an open
-    /// list is never freed, so an equal address always refers to the same entry.
+    /// The link of the entry is still valid if it refers to the current head. An entry of an open
+    /// list is never freed, so equal addresses always refer to the same entry.
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
@@ -123,8 +123,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let HeldPool { entry } = held;
         let head = self.head();
         if head.addr() == CLOSED {
-            // SAFETY: the entry was created by `HeldPool::new`, and is not in the list. A list is
-            // closed only after its record and all of its entries have been removed from the
+            // SAFETY: `HeldPool::new` created the entry, and the entry is not in the list. A list
+            // is closed only after its record and all of its entries have been removed from the
             // registry (`close`).
             return unsafe { Entry::free(entry) };
         }
@@ -142,8 +142,8 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// `f` must not move a [`HeldPool`] out of its reference, and must not swap it with another
-    /// `HeldPool`.
+    /// `f` must not move a [`HeldPool`] out of its reference, and must not swap the `HeldPool` with
+    /// another one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -166,12 +166,12 @@ impl<B: PoolBackend> ThreadList<B> {
         self.head().addr() == CLOSED
     }
 
-    /// Frees all entries in the list together with their pools. Every entry that is put into the
-    /// list after this call is also freed.
+    /// Frees all entries in the list together with their pools. The list also frees every entry
+    /// that is put into it after this call.
     ///
     /// # Safety
     ///
-    /// The record of the list must have been removed from the registry, or must never have existed.
+    /// The record of the list must have been removed from its registry, or must never have existed.
     pub unsafe fn close(&self) {
         // The list is closed before any pool is dropped, because a backend's `free` may use the
         // list.
@@ -182,8 +182,8 @@ impl<B: PoolBackend> ThreadList<B> {
             let entry = unsafe { NonNull::new_unchecked(first) };
             // SAFETY: the entries of a list are live.
             first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-            // SAFETY: the entry was created by `HeldPool::new`, and was just removed from the list.
-            // The caller guarantees that the registry does not contain the entry.
+            // SAFETY: `HeldPool::new` created the entry, and the entry was just removed from the
+            // list. The caller guarantees that the registry does not contain the entry.
             unsafe { Entry::free(entry) };
         }
     }
@@ -201,9 +201,9 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
         let head = self.list.head();
         if head.addr() == CLOSED {
             // The list was closed while the entries were visited. The visited entries belonged to
-            // the closed list, so they are freed like its other entries.
+            // the closed list, so they are freed like all of its other entries.
             let closing = ThreadList::with_head(self.first);
-            // SAFETY: the list was closed, so its record is in no registry.
+            // SAFETY: the list was closed, so its record is not in any registry.
             return unsafe { closing.close() };
         }
         let mut last = self.first;

@@ -1,11 +1,12 @@
-//! The idle pools of one thread, which the crate `pool-facade` uses. A thread takes its pools and
-//! puts them back without a lock, but other threads can still release these pools.
+//! The lists in which threads keep their idle pools, which the crate `pool-facade` uses. A thread
+//! takes pools from its list and puts them back without a lock, but other threads can still release
+//! these pools.
 //!
 //! # The protocol
 //!
-//! A list links *entries*, and each entry contains the address of a pool. A thread that takes an
-//! entry first unlinks the entry, and then loads the address of its pool. Another thread releases
-//! an idle pool in four steps:
+//! A list consists of linked *entries*, and each entry contains the address of a pool. A thread
+//! that takes an entry first unlinks the entry, and then loads the address of its pool. Another
+//! thread releases an idle pool in four steps:
 //!
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.
@@ -13,7 +14,7 @@
 //! 2. The thread executes a *barrier on all threads*: each thread of the process executes a full
 //!    memory barrier at some moment during the call (`membarrier` on Linux).
 //!
-//! 3. The thread walks through the list again.
+//! 3. The thread then walks through the list a second time.
 //!
 //! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
 //!    not find the entry, the owner has taken the entry, and may use either of the two pools. The
@@ -24,18 +25,18 @@
 //!
 //! Let X be the moment at which the owner executes the barrier.
 //!
-//! - **Every entry that a walk finds after the barrier was in the list at or after the moment X of
-//!   the barrier**. The link of an entry is written only while the entry is not in the list. A link
-//!   therefore leads to an entry that was in the list when the link was written. The linked entry
-//!   remains in the list for as long as the entry that links to it. Both entries remain in the list
-//!   at least until the walk has read the head.
-//! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
+//! - **Every entry that a walk finds after the barrier was in the list at moment X or later**. The
+//!   link of an entry is written only while the entry is not in the list. A link therefore leads to
+//!   an entry that was in the list when the link was written. The linked entry remains in the list
+//!   for as long as the entry that links to it does. Both entries remain in the list at least until
+//!   the walk has read the head.
+//! - **The retired pool is not in use when the walk finds its entry**. Let T be a moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
-//!   when the entry was put into the list. The owner always stores the head with release ordering,
-//!   even when it takes an entry. The walk loads the head with acquire ordering. Every use that
-//!   begins after T belongs to a take after T. A take loads the address of the pool after it has
-//!   stored the head, so a take after T loads the address after X, which is the address of the new
-//!   pool.
+//!   when the entry was put into the list. The owner stores the head with release ordering in every
+//!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
+//!   the pool that begins after T belongs to a take that also begins after T. A take loads the
+//!   address of the pool after it has stored the head, so a take after T loads the address after X
+//!   and obtains the address of the new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
@@ -45,16 +46,16 @@
 //!
 //! # Nested pools
 //!
-//! The stacks that a thread is using are linked, so that inner stacks can borrow memory from outer
-//! stacks. Only the owner uses these links. A pool has no links while its entry is in the list. The
-//! pool enters the chain after its address is loaded, and leaves the chain before the store that
-//! puts the entry back. Therefore, no other pool links to a pool that another thread replaces or
-//! drops. An entry stores the address of the pool that entered the chain. A pool that is replaced
-//! while it is in use still leaves the chain before it is dropped, because a replaced pool is
-//! dropped only after its entry is in the list.
+//! The stacks that a thread is currently using are linked, so that inner stacks can borrow memory
+//! from outer stacks. Only the owner uses these links. A pool has no links while its entry is in
+//! the list. The pool enters the chain after its address is loaded, and leaves the chain before the
+//! store that puts the entry back. Therefore, no other pool links to a pool that another thread
+//! replaces or drops. An entry stores the address of the pool that entered the chain. A pool that
+//! is replaced while it is in use still leaves the chain before it is dropped, because a replaced
+//! pool is dropped only after its entry is in the list.
 //!
-//! If the operating system provides no such barrier, [`ThreadLists::release`] is never called, and
-//! only the owner accesses its pools.
+//! If the operating system provides no barrier on all threads, [`ThreadLists::release`] is never
+//! called, and only the owner accesses its pools.
 
 mod entry;
 mod list;

@@ -20,7 +20,7 @@ use crate::stats::PoolStats;
 pub struct ThreadRecord<B: PoolBackend> {
     list: NonNull<ThreadList<B>>,
     config: PoolConfig,
-    /// The newest entry that the thread created. The entry may be outside the list.
+    /// The newest entry that the thread created. The entry is not necessarily in the list.
     entries: *mut Entry<B>,
     count: usize,
     next: *mut Self,
@@ -31,7 +31,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host has no memory for the record.
+    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the record.
     pub fn new(
         thread_list: &ThreadList<B>,
         config: PoolConfig,
@@ -49,16 +49,16 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Safety
     ///
-    /// The record must have been returned by [`new`](Self::new) and must be in no registry. The
-    /// record must not be used after the call.
+    /// The record must have been returned by [`new`](Self::new) and must not be in any registry.
+    /// The record must not be used after the call.
     pub unsafe fn free(record: NonNull<Self>) {
         // SAFETY: `new` obtained the record from a box, and the caller does not use the record
         // after this call.
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Calls `f` with each entry that is currently in the list, or has been in the list at some
-    /// moment since the call began.
+    /// Calls `f` with each entry that is in the list, or that was in the list at any moment since
+    /// the call began.
     ///
     /// # Safety
     ///
@@ -71,7 +71,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         // SAFETY: the caller guarantees that the list has not moved, and the head of the list is an
         // atomic.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // The number of steps is limited, because the walk could otherwise run forever if the owner
+        // The number of steps is limited, because the walk might otherwise never end if the owner
         // reorders its entries during the walk.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
@@ -91,16 +91,17 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
     }
 }
 
-/// The records of all threads of a process. Protect a `ThreadLists` value with a lock. The methods
-/// of the type can be called while the lock is held, because they allocate nothing, free nothing,
-/// and call no user code.
+/// The records of all threads of a process. A `ThreadLists` value must be protected by a lock. All
+/// methods of the type can be called while the lock is held, because they allocate nothing, free
+/// nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used only while it is locked. The registry accesses only these parts of
-// other threads: atomics, data protected by the lock, and pools that the protocol of the module has
-// transferred to it. The bound ensures that pools may be sent to another thread.
+// SAFETY: the registry is used only while it is locked. The registry accesses only the following
+// parts of other threads: atomics, data protected by the lock, and pools that the protocol of the
+// module has transferred to the registry. The bound ensures that pools may be sent to another
+// thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
@@ -114,10 +115,10 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record must have been returned by [`ThreadRecord::new`] and must be in no registry. The
-    /// list of the record must not move until [`remove`](Self::remove) returns.
+    /// The record must have been returned by [`ThreadRecord::new`] and must not be in any registry.
+    /// The list of the record must not move until [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
-        // SAFETY: the record is live, and only the caller has access to it.
+        // SAFETY: the record is live, and only the caller can access it.
         unsafe { (*record.as_ptr()).next = self.first };
         self.first = record.as_ptr();
     }
@@ -126,8 +127,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record must be in this registry, and the entry must be in no registry. The entry must
-    /// never be put into any list except the record's list.
+    /// The record must be in this registry, and the entry must not be in any registry. The entry
+    /// must never be put into any list except the record's list.
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
@@ -199,8 +200,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of the statistics of all pools, including idle pools. The sum starts from
-    /// `none`, whose numbers must not include any pool.
+    /// Returns the sum of the statistics of all pools, including the idle pools. The sum starts
+    /// with the statistics `none`, which must not include any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -226,8 +227,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`release`](Self::release), except for those of the
-    /// barrier.
+    /// The requirements are the same as for [`release`](Self::release), except for the requirements
+    /// on `barrier`.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
@@ -244,15 +245,15 @@ impl<B: PoolBackend> ThreadLists<B> {
 
     /// Replaces the idle pools that hold blocks with the pools in `spares`, which must be empty,
     /// and moves the replaced pools to `released`. Returns `true` if all idle pools that hold
-    /// blocks were moved. A pool is not moved if `spares` or the capacity of `released` is
-    /// exhausted, or if its thread has taken the pool during the call. Drop the released pools
-    /// after unlocking the registry.
+    /// blocks were moved. A pool is not moved if no pool is left in `spares`, if `released` has no
+    /// capacity left, or if the pool's thread has taken the pool during the call. Drop the released
+    /// pools after unlocking the registry.
     ///
     /// # Safety
     ///
-    /// The lists of all records must not have moved, and the caller must be allowed to read them.
-    /// While `barrier` runs, each thread of the process must execute a full memory barrier, unless
-    /// `barrier` returns `false`.
+    /// The lists of all records must not have moved, and the caller must be allowed to access the
+    /// lists. While `barrier` runs, each thread of the process must execute a full memory barrier,
+    /// unless `barrier` returns `false`.
     pub unsafe fn release(
         &mut self,
         spares: &mut Vec<Pool<B>>,
@@ -321,7 +322,7 @@ fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     state.shared_numbers(none).reserved_bytes > 0
 }
 
-/// Returns `true` if the entry stores a pool that was replaced and has not been dropped.
+/// Returns `true` if the entry stores a pool that has been replaced but not yet dropped.
 fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
     !entry.retired.load(Ordering::Relaxed).is_null()
 }
