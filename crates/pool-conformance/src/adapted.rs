@@ -15,8 +15,8 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend that an adaptor defines. Values of the adaptor are the contexts of the adapted
-/// backend.
+/// The backend that an adaptor defines. A value of the adaptor type is used as the context of the
+/// adapted backend.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {
@@ -40,22 +40,22 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor of a backend. The adaptor's methods replace those of the inner backend, and every
+/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and every
 /// method that is not overridden calls the inner backend.
 ///
 /// # Safety
 ///
 /// - [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
-///   backend that tests a test suite may violate the contract, as long as it does not misuse
-///   memory.
+///   backend whose purpose is to test a test suite may violate the contract, as long as it does not
+///   misuse memory.
 /// - The views of the inner backend must not use their [`SlotRef`], unless the adaptor overrides
 ///   `view` and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The descriptor that is stored with a cached shape, which is the inner backend's descriptor
-    /// or a type that contains it.
+    /// The type of the descriptor that is stored with a cached shape. This type is either the inner
+    /// backend's descriptor or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.
@@ -212,14 +212,14 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // may not be valid for its new type, but callers pass it only to views that do not use their
-    // slot.
+    // is not necessarily valid for its new type, but callers pass it only to views that do not use
+    // their slot.
     unsafe { transmute_copy(&slot) }
 }
 
-// SAFETY: an adaptor promises that its own methods uphold the contract. All methods that are not
-// overridden call the inner backend, which upholds the contract, and pass it the inner backend's
-// context, blocks and views.
+// SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
+// `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
+// contract, and passes it the inner backend's own context, blocks and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -310,7 +310,7 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     }
 }
 
-/// An adaptor whose pools may use the stack layout.
+/// An adaptor for pools that may use the stack layout.
 ///
 /// # Safety
 ///
@@ -318,8 +318,8 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 /// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: the blocks belong to the inner backend, and the adaptor promises everything else that the
-// trait requires.
+// SAFETY: the blocks belong to the inner backend, and the adaptor guarantees everything else that
+// the trait requires.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

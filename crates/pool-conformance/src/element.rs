@@ -17,8 +17,8 @@ pub trait Sample: Element + PartialEq + Debug {
     /// Returns element number `index` of the contents that are generated from `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Acquires elements with recycled contents, or zeroed elements if recycled contents may be
-    /// invalid for this type.
+    /// Acquires elements with recycled contents, or zeroed elements if recycled bytes may be
+    /// invalid values of this type.
     ///
     /// # Errors
     ///
@@ -63,8 +63,8 @@ pub trait Sample: Element + PartialEq + Debug {
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
-/// The number of elements after which contents repeat. Under Miri, each element takes at least a
-/// microsecond, so contents repeat after 61 elements, which is not the length of any block.
+/// The number of elements after which contents repeat. Under Miri, creating an element takes at
+/// least a microsecond, so contents repeat after 61 elements, which is not the length of any block.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents that are generated from `seed`.

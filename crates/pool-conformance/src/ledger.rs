@@ -1,6 +1,7 @@
-//! A ledger of a backend's blocks. The ledger records the blocks that were allocated and freed, and
-//! determines which future allocations the test refuses. A backend under test reports every block
-//! to the ledger when memory is allocated and freed, and asks the ledger before each allocation.
+//! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
+//! freed, and determines which future allocations the test refuses. A backend under test reports
+//! every block to the ledger when memory is allocated and freed, and asks the ledger before each
+//! allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -61,12 +62,12 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks that were allocated before this block.
     number: usize,
-    /// The address of the block, if its memory is host memory that a test may free at the end.
+    /// The address of the block, if the block is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an entry consists of an address and numbers. The address is used only after all pools
-// have stopped tracking the block.
+// SAFETY: an entry consists of numbers and an address, which any thread may hold. The address is
+// used only after all pools have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
 /// Counts of the blocks that a backend has allocated. The ledger counts blocks independently of the
@@ -117,7 +118,7 @@ pub struct RefusalError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed that was not allocated. The block was freed twice, or its address never
+    /// A block that was not allocated was freed. The block was freed twice, or its address never
     /// belonged to a block.
     NotAllocated {
         /// The address of the memory that was freed.
@@ -150,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset in the block at which the access would have ended.
+        /// The offset, from the start of the block, at which the access would have ended.
         end: usize,
     },
 }
@@ -166,7 +167,7 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks if the test permits an allocation. A backend must call `ask` before it allocates
+    /// Asks whether the test permits an allocation. A backend must call `ask` before it allocates
     /// memory.
     ///
     /// # Errors
@@ -176,8 +177,8 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// Panics if the test has set [`Refusal::PanicOnce`] and the allocation is selected. The
-    /// backend must let the panic propagate through `allocate`.
+    /// Panics if the test has set [`Refusal::PanicOnce`] and this allocation is the selected one.
+    /// The backend must let the panic propagate through `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -364,7 +365,7 @@ impl Ledger {
         self.entries().refuse
     }
 
-    /// Records that the pool called `settle`, because it needed freed memory immediately.
+    /// Records that the pool called `settle` because it needed freed memory immediately.
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
@@ -375,7 +376,7 @@ impl Ledger {
         self.entries().settled
     }
 
-    /// Records the reason for which a block is reused.
+    /// Records the reason why the block of an armed slot is reused.
     ///
     /// # Errors
     ///
@@ -386,12 +387,12 @@ impl Ledger {
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Makes every later call of `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
+    /// Makes every later call to `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
 
-    /// Returns the recorded reasons for which blocks of armed slots were reused.
+    /// Returns the recorded reasons why blocks of armed slots were reused.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()

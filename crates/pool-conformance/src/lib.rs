@@ -2,8 +2,8 @@
 //!
 //! A [`Probe`], which you write for your backend, gives the tests access to the backend's memory.
 //! [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
-//! programs that are checked against a naive model. This is a complete test of a host backend whose
-//! views are slices:
+//! programs that are checked against a naive model. The following code is a complete test of a host
+//! backend whose views are slices:
 //!
 //! ```
 //! use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};

@@ -1,6 +1,6 @@
-//! Cases about work that the pool cannot see. After a view has armed its slot, `reuse` must order
-//! work that the pool cannot see before the slot's block is handed out again or freed. A case is
-//! skipped if the backend's views have no work that the pool cannot see.
+//! Test cases for work that the pool cannot see. After a view has armed its slot, `reuse` must
+//! order work that the pool cannot see before the slot's block is handed out again or freed. A case
+//! is skipped if the pool can see all work on the backend's views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -88,7 +88,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // When the view is used again, it contains the elements that another queue wrote.
+    // When the view is used again, it contains the elements that the other queue has written.
     world.assert_holds(&held, 1);
     Ok(())
 }
