@@ -212,7 +212,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `free`, and `B` requires nothing more.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -251,7 +251,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
             // of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `reuse`, and `B` requires nothing more.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -261,7 +261,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and `B` requires nothing more.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -271,7 +271,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `fill`, and `B` requires nothing more.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -280,7 +280,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and `B` requires nothing
+        // more.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

@@ -1,6 +1,6 @@
-//! The smallest backend that passes all tests, which shows what a new backend must implement. The
-//! toy allocates words on the heap, never fails, needs no ordering, and stores nothing with a
-//! shape.
+//! The smallest backend that passes all tests. The toy backend shows what a new backend must
+//! implement. The toy allocates words on the heap, never fails, needs no ordering, and stores
+//! nothing with a shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;

@@ -71,8 +71,8 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Keeps a slice from an inner scope, and stores it in the frame. Checks that everything else
-    /// is unchanged.
+    /// Keeps a slice from an inner scope, and stores it in the frame. Checks that nothing else has
+    /// changed.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
