@@ -1,4 +1,4 @@
-//! Buffers of an interval problem, with their lifetimes and gaps.
+//! The buffers of an interval problem, with their lifetimes and gaps.
 
 use crate::error::PlanError;
 use crate::limits;
@@ -6,8 +6,8 @@ use crate::limits;
 /// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use the
 /// buffer's bytes.
 ///
-/// The buffer's contents are lost during a gap. After the gap, the buffer is at the same offset,
-/// but its bytes may have changed.
+/// The buffer's contents are lost during a gap. After the gap, the buffer is still at the same
+/// offset, but its bytes may have changed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -80,8 +80,8 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Returns an error if the lifetime or the gaps of the buffer are impossible. The error names
-    /// the buffer with the given index.
+    /// Returns an error if the lifetime or the gaps of the buffer are invalid. The error names the
+    /// buffer with the given index.
     pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);

@@ -1,5 +1,5 @@
-//! The happens-before problem. The operations of an acyclic graph use buffers, on any number of
-//! streams.
+//! The happens-before problem, in which the operations of an acyclic graph use buffers on any
+//! number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -12,7 +12,8 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// The operations of a graph and the buffers that they use. Two buffers may share bytes only if
-/// edges of full completion lead from every use of one buffer to the alloc marker of the other.
+/// paths of full edges, which wait for completion, lead from every use of one buffer to the alloc
+/// marker of the other.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -47,7 +48,7 @@ impl HappensBeforeProblem {
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An edge or a buffer names an operation that does not exist, or the edges form a cycle.
+    /// - An edge or a buffer names an operation that does not exist, or some edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
@@ -102,8 +103,8 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. Use `without_offsets` to plan again if the
-    /// offsets come from an older plan.
+    /// Returns the problem without fixed offsets. If the offsets come from an older plan, use
+    /// `without_offsets` to plan again from scratch.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
@@ -143,8 +144,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// The error text of this type contains all sources of an error, because serde formats can only
-    /// report a text.
+    /// The error text of this type contains all sources of the error, because a serde format can
+    /// report an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

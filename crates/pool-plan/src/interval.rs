@@ -1,4 +1,5 @@
-//! The interval problem. Each buffer is live from one time to another, on a single stream.
+//! The interval problem, in which each buffer is live from one time to another, and all buffers are
+//! used on a single stream.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
@@ -32,8 +33,8 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The maximum number of buffers and gaps in a problem. A program that reads a file may stop
-    /// reading at this limit.
+    /// The maximum number of buffers and gaps in a problem. A program that reads a problem from a
+    /// file may stop reading at this limit.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
     /// Creates the problem of placing `buffers`.
@@ -131,8 +132,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The error text of this type contains all sources of an error, because serde formats can only
-    /// report a text.
+    /// The error text of this type contains all sources of the error, because a serde format can
+    /// report an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,6 +1,5 @@
-//! An offline memory planner, which places buffers whose lifetimes are known in advance, so that
-//! together they need as few bytes as possible. Each plan contains a certificate that states a
-//! lower bound.
+//! An offline memory planner, which places buffers with known lifetimes in such a way that together
+//! they need as few bytes as possible. Each plan contains a certificate that states a lower bound.
 //!
 //! The crate solves three kinds of problem. In an [`IntervalProblem`], each buffer is live from one
 //! time to another, as if all buffers were used on a single stream. In a [`HappensBeforeProblem`],

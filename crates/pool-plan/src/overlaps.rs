@@ -1,8 +1,8 @@
-//! Finds overlapping spans in a timeline, on demand.
+//! Finds overlapping spans in a timeline on demand.
 //!
 //! Spans are sorted by the sections in which they begin. Spans that begin within another span are
-//! adjacent in the sorted list. Spans that began earlier and are still live are found with the help
-//! of the latest ends of blocks of spans. A query reads memory sequentially, and the data structure
+//! adjacent in the sorted list. To find spans that began earlier and are still live, a query reads
+//! the latest end of each block of spans. A query reads memory sequentially, and the data structure
 //! needs only 16 bytes per span.
 
 use std::ops::Range;
@@ -18,18 +18,18 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// The first span that begins in each section or later. The last entry of the list is the
-    /// number of spans.
+    /// For each section, the first span that begins in this section or later. The last entry of the
+    /// list is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
     /// The position of each span of the timeline in the sorted list of spans. The position of a
     /// span of size 0 is 0.
     places: Vec<u32>,
-    /// The section in which each span ends, exclusive.
+    /// For each span, the exclusive end of its range of sections.
     uppers: Vec<u32>,
-    /// The latest end of each block, of each block of blocks, and so on, up to the level that
-    /// consists of a single block.
+    /// The latest end of any span in each block, in each block of blocks, and so on, up to the
+    /// level that consists of a single block.
     latest: Vec<Vec<u32>>,
 }
 
@@ -109,8 +109,8 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Returns the ends that are stored for a level. Level 0 contains the ends of the spans, and
-    /// each higher level contains the latest end of each block.
+    /// Returns the ends that are stored at the given level. Level 0 contains the ends of the spans,
+    /// and each higher level contains the latest end of each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }

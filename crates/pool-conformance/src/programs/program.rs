@@ -29,7 +29,7 @@ pub struct Setting {
     pub fresh: bool,
     /// `true` if the pool measures the peak of its live bytes.
     pub measure_live_bytes: bool,
-    /// The number of ways in each set of the shape cache.
+    /// The number of ways in each slot's shape cache.
     pub ways: usize,
 }
 

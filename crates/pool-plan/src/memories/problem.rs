@@ -1,4 +1,5 @@
-//! Planning problems with several memories, and the conditions that their plans must satisfy.
+//! Planning problems with several memories, and the conditions that a plan for such a problem must
+//! satisfy.
 
 use std::collections::HashMap;
 
@@ -54,10 +55,11 @@ impl MemoryProblem {
     ///
     /// # Errors
     /// Returns the errors of [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if there
-    /// are no memories, more than [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two with the same
-    /// name. Fails if a buffer allows no memory, lists a memory twice, or names a memory that does
-    /// not exist. Fails if a buffer is fixed in a memory that it does not allow, or has a fixed
-    /// offset but allows several memories. Fails if a plan could cost more than `i64::MAX`.
+    /// are no memories, if there are more memories than [`MOST_MEMORIES`](Self::MOST_MEMORIES), or
+    /// if two memories have the same name. Fails if a buffer allows no memory, lists a memory
+    /// twice, or names a memory that does not exist. Fails if a buffer is fixed in a memory that it
+    /// does not allow, or has a fixed offset but allows several memories. Fails if a plan could
+    /// cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -82,7 +84,7 @@ impl MemoryProblem {
     /// the bound that the prices prove.
     ///
     /// # Errors
-    /// Returns the first violation of the problem or the certificate.
+    /// Returns the first violation of the problem's constraints or of the certificate.
     pub fn validate(&self, plan: &MemoryPlan) -> Result<u64, Violation> {
         let MemoryCertificate { cost, bound, ref prices, ref peaks, .. } = plan.certificate;
         let found = self.cost(&plan.placements)?;
@@ -135,7 +137,7 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns an error if the memories that a buffer allows are empty or ambiguous.
+/// Returns an error if a buffer's list of allowed memories is empty or ambiguous.
 fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
     let id = || limits::label(&one.buffer.id, index);
     let bad = |what| Err(PlanError::BadMemories { id: id(), what });
@@ -197,8 +199,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The file format of a problem. The file format is the same as for an interval problem, plus
-    //! the key `memories`. Buffers refer to memories by name.
+    //! The file format of a problem. The file format is the format of an interval problem, with the
+    //! additional key `memories`. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -291,8 +293,8 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The error text of this type contains all sources of an error, because serde formats can
-        /// only report a text.
+        /// The error text of this type contains all sources of the error, because a serde format
+        /// can report an error only as text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {
