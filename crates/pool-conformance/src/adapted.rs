@@ -65,7 +65,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::allocate`].
+    /// Returns the same errors as [`PoolBackend::allocate`].
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
         Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
     }
@@ -120,7 +120,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::reuse`].
+    /// Returns the same errors as [`PoolBackend::reuse`].
     ///
     /// # Safety
     ///
@@ -135,7 +135,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::set_bytes`].
+    /// Returns the same errors as [`PoolBackend::set_bytes`].
     ///
     /// # Safety
     ///
@@ -155,7 +155,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::fill`].
+    /// Returns the same errors as [`PoolBackend::fill`].
     ///
     /// # Safety
     ///
@@ -175,7 +175,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::copy_from_host`].
+    /// Returns the same errors as [`PoolBackend::copy_from_host`].
     ///
     /// # Safety
     ///
@@ -211,7 +211,7 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Converts a slot to the slot type of another backend. The converted slot may only be passed to
+/// Converts a slot to the slot type of another backend. The converted slot may be passed only to
 /// views that do not use their slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };

@@ -10,9 +10,9 @@ use crate::adapted::{AdaptedBackend, Adaptor};
 use crate::ledger::Ledger;
 use crate::probe::{Later, Probe, SharedView, SkipReason, View};
 
-/// A probe for the memory of an [`AdaptedBackend`]. The probe uses `P` to inspect the memory, just
-/// as `P` inspects the memory of the inner backend. Each adaptor is created from a context of the
-/// inner backend and a setting that all adaptors share.
+/// A probe for the memory of an [`AdaptedBackend`]. To inspect the memory, the probe uses `P`,
+/// which is a probe for the inner backend. Each adaptor is created from a context of the inner
+/// backend and a setting that all adaptors share.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
     inner: P,

@@ -22,7 +22,7 @@ pub trait Sample: Element + PartialEq + Debug {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Scope::try_acquire`].
+    /// Returns the same errors as [`Scope::try_acquire`].
     fn recycle<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
@@ -39,7 +39,7 @@ pub trait Sample: Element + PartialEq + Debug {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Scope::try_acquire`].
+    /// Returns the same errors as [`Scope::try_acquire`].
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
@@ -56,7 +56,7 @@ pub trait Sample: Element + PartialEq + Debug {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`DynamicPool::try_acquire`].
+    /// Returns the same errors as [`DynamicPool::try_acquire`].
     fn recycle_named<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         length: usize,

@@ -37,10 +37,10 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
-// zeros. Blocks do not move, and any thread may free them. `free` returns a block with the layout
-// with which it was allocated, which the ledger checks. `free` panics only if the pool violated its
-// side of the contract. A panic in `free` makes a test fail, but does not abort the process. Views
-// are slices that contain exactly the requested elements.
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
+// layout with which the block was allocated, as the ledger verifies. `free` panics only if the pool
+// violated its side of the contract. A panic in `free` makes a test fail, but does not abort the
+// process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;

@@ -118,8 +118,8 @@ pub struct RefusalError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block that was not allocated was freed. The block was freed twice, or its address never
-    /// belonged to a block.
+    /// A block that was not allocated was freed. Either the block was freed twice, or its address
+    /// never belonged to a block.
     NotAllocated {
         /// The address of the memory that was freed.
         address: usize,
@@ -140,7 +140,7 @@ pub enum Fault {
         /// The size of the new block, in bytes.
         bytes: usize,
     },
-    /// Work used a block after the block was freed.
+    /// Work accessed a block after the block had been freed.
     UsedAfterFree {
         /// The address of the block.
         address: usize,
@@ -236,9 +236,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Records that a backend frees a block. Returns `false` if no such block exists, or if the
-    /// block has a different size. If the result is `false`, the ledger records a [`Fault`], and
-    /// the backend must not free the memory.
+    /// Records that a backend frees a block. Returns `false` if the ledger contains no block with
+    /// this address, or if the block has a different size. If the result is `false`, the ledger
+    /// records a [`Fault`], and the backend must not free the memory.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -370,7 +370,7 @@ impl Ledger {
         self.entries().settled += 1;
     }
 
-    /// Returns how often the pool has called `settle`.
+    /// Returns the number of times that the pool has called `settle`.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled

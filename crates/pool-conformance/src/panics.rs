@@ -26,7 +26,7 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
     payload.is::<PlannedPanic>()
 }
 
-/// The prefix of the message of [`panic_in_allocation`].
+/// The prefix of each message from [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
 /// Panics during an allocation, in the same way as a backend that panics on request.

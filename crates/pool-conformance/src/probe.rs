@@ -144,7 +144,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Scope::try_acquire`].
+    /// Returns the same errors as [`Scope::try_acquire`].
     fn acquire_with<'s, T: Element>(
         &self,
         scope: &Scope<'s, Self::Backend>,
@@ -161,7 +161,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`DynamicPool::try_acquire`].
+    /// Returns the same errors as [`DynamicPool::try_acquire`].
     fn acquire_named_with<T: Element>(
         &self,
         pool: &mut DynamicPool<Self::Backend>,

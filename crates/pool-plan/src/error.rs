@@ -70,7 +70,7 @@ pub enum PlanError {
     /// Two buffers have the same name.
     #[error("buffers {first} and {second} are both called {id}")]
     DuplicateId {
-        /// The name that both buffers have.
+        /// The name that the two buffers share.
         id: String,
         /// The index of the first buffer.
         first: usize,
@@ -158,8 +158,8 @@ pub enum PlanError {
         /// The peak of the best plan that the planner found, in bytes.
         best: u64,
     },
-    /// The planner found no plan within the capacity before the budget ended. Such a plan may
-    /// nevertheless exist.
+    /// The planner found no plan within the capacity before the budget ended. A plan within the
+    /// capacity may nevertheless exist.
     #[error(
         "no plan within {capacity} bytes was found in the budget (bound {bound}, best plan {best}): give it \
          more time, or {best} bytes"
@@ -178,7 +178,7 @@ pub enum PlanError {
     /// Two memories have the same name.
     #[error("memories {first} and {second} are both called {name}")]
     DuplicateMemory {
-        /// The name that both memories have.
+        /// The name that the two memories share.
         name: String,
         /// The index of the first memory.
         first: usize,

@@ -68,7 +68,7 @@ pub struct GraphBuffer {
     /// The alignment of the buffer's offset, a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The offset at which the buffer must be placed, if it is fixed.
+    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The alloc marker. Every use of the buffer is either this operation or comes after it.

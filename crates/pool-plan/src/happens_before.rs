@@ -12,8 +12,8 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// The operations of a graph and the buffers that they use. Two buffers may share bytes only if
-/// paths of full edges, which wait for completion, lead from every use of one buffer to the alloc
-/// marker of the other.
+/// edges that wait for completion lead from every use of one buffer to the alloc marker of the
+/// other.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};

@@ -8,7 +8,7 @@ pub(crate) struct Item {
     pub(crate) size: u64,
     /// The alignment, which is a power of two that divides the offset.
     pub(crate) alignment: u64,
-    /// The offset at which the item must be placed, if it is fixed.
+    /// The fixed offset of the item, or `None` if the planner may choose the offset.
     pub(crate) fixed: Option<u64>,
 }
 

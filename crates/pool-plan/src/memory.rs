@@ -38,7 +38,8 @@ pub struct MemoryBuffer {
     pub memories: Vec<usize>,
     /// The number of bytes that are read from and written to the buffer during its lifetime.
     pub traffic: u64,
-    /// The memory in which the buffer must be placed, if it is fixed.
+    /// The memory in which the buffer must be placed, or `None` if the planner may choose the
+    /// memory.
     pub memory: Option<usize>,
 }
 

@@ -75,8 +75,8 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if the number of buffers differs. Returns the errors of
-    /// [`HappensBeforeProblem::new`] if the problem is invalid.
+    /// Returns [`PlanError::WrongCount`] if the number of buffers differs. Returns the same errors
+    /// as [`HappensBeforeProblem::new`] if the problem is invalid.
     pub fn with_buffers(self, buffers: Vec<GraphBuffer>) -> Result<Self, PlanError> {
         check_count("buffers", buffers.len(), self.problem.buffers().len())?;
         let (operations, edges) = (self.problem.operations(), self.problem.edges().to_vec());
@@ -145,7 +145,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns the writer's error.
+    /// Returns an error if the writer fails.
     pub fn write_to(&self, mut to: impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut to, self)?;
         writeln!(to)?;
@@ -157,8 +157,8 @@ impl GraphRecord {
     /// # Errors
     ///
     /// Returns [`PlanError::Parse`] with the line and column if the text is not the JSON object of
-    /// a record. Returns the errors of [`HappensBeforeProblem::new`] if the problem is invalid.
-    /// Returns [`PlanError::WrongCount`] if a list has the wrong length.
+    /// a record. Returns the same errors as [`HappensBeforeProblem::new`] if the problem is
+    /// invalid. Returns [`PlanError::WrongCount`] if a list has the wrong length.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }

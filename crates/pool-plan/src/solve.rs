@@ -212,8 +212,8 @@ impl HappensBeforeProblem {
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
-    /// Every buffer must have an offset in `last`. No buffer may have become larger, live longer or
-    /// need a larger alignment. No ordering between operations may have been removed.
+    /// Every buffer must have an offset in `last`. No buffer may have become larger, have a longer
+    /// lifetime or need a larger alignment. No ordering between operations may have been removed.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).

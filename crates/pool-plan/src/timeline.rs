@@ -99,7 +99,7 @@ impl Timeline {
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns the total weight of the items that are live in each section.
+    /// Returns, for each section, the total weight of the items that are live in it.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // spans, which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
@@ -119,9 +119,9 @@ impl Timeline {
         totals
     }
 
-    /// Returns the rank of the broadest section in which each item is live. The broadest of all
-    /// sections has rank 0. An item without spans is ranked last. Returns `None` if `watch` stopped
-    /// the computation.
+    /// Returns, for each item, the rank of the broadest section in which it is live. The broadest
+    /// of all sections has rank 0. An item without spans is ranked last. Returns `None` if `watch`
+    /// stopped the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);

@@ -1,6 +1,7 @@
 //! Test cases for work that the pool cannot see. After a view has armed its slot, `reuse` must
-//! order work that the pool cannot see before the slot's block is handed out again or freed. A case
-//! is skipped if the pool can see all work on the backend's views.
+//! ensure that work which the pool cannot see runs before any later use of the slot's block, and
+//! before the block is freed. A case is skipped if the pool can see all work on the backend's
+//! views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -103,6 +104,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// The reason for skipping a backend whose memory the host cannot write.
+/// The reason for skipping a backend if the host cannot write to its memory.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -1,4 +1,5 @@
-//! The initial contents of an array, which a backend writes to a block before the block is viewed.
+//! The initial contents of an array, which a backend writes to a block before any view of the block
+//! exists.
 
 use pool_core::{AcquireResult, Scope};
 

@@ -48,7 +48,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Lengths between one element and more than one page.
+/// Lengths in elements, from one element to more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
 /// Enqueues work that writes and reads a block through a view, and drops the view. An acquire with

@@ -1,7 +1,7 @@
 //! Test cases for blocks that are freed while work on them is still enqueued. A block may be freed
 //! by growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must
-//! still find the memory of the block. The memory must be handed out again only after the work has
-//! run.
+//! still be able to access the block's memory. The memory must be handed out again only after the
+//! work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 

@@ -1,6 +1,6 @@
-//! Commands, the blocks that they access, and the lane that stores commands until a wait. Buffers,
-//! lanes and commands are defined in one file because they refer to each other. A buffer refers to
-//! its lane, a lane refers to its commands, and a command refers to its block.
+//! Commands, the blocks that they access, and the lane that stores commands until the next wait.
+//! Buffers, lanes and commands are defined in one file because they refer to each other. A buffer
+//! refers to its lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

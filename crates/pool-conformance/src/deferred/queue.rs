@@ -1,5 +1,5 @@
-//! A queue that stores commands until a wait. During a wait, the commands run one by one, in the
-//! order in which they were enqueued. Work that other queues enqueue on a block runs as late as
+//! A queue that stores commands until the next wait. During a wait, the commands run one by one, in
+//! the order in which they were enqueued. Work that other queues enqueue on a block runs as late as
 //! possible.
 
 use std::cell::RefCell;
@@ -20,8 +20,8 @@ pub struct Queue {
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// The number that identifies the next buffer. These numbers are spaced and aligned like the
-/// addresses of blocks.
+/// The number that identifies the next buffer. The numbers of buffers are spaced and aligned like
+/// the addresses of blocks.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {

@@ -99,7 +99,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits until the queue is empty, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
@@ -134,7 +134,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self.part.address()
     }
 
-    /// Waits until the queue is empty, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()

@@ -15,7 +15,7 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     /// kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Called for each event that occurs while the slice is acquired.
+    /// Receives each event that occurs while the slice is acquired.
     fn watch(&self, moment: Moment);
 
     /// Runs after the slice has been acquired.

@@ -10,8 +10,8 @@
 //! freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialised room, vectors,
-//! and slices that are kept. These elements leave bytes behind in a block, and later reads of these
-//! bytes must return zeros.
+//! and slices that are kept. Elements with padding leave uninitialised bytes behind in a block, and
+//! later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The module [`strategy`] generates random programs that can be
 //! shrunk, and a test can run any program.

@@ -216,11 +216,10 @@ pub enum Impossible {
     Length(usize),
     /// A shape for which the product of the lengths overflows.
     Product,
-    /// A shape with two axes whose lengths have a product that overflows, and with a third axis of
-    /// length zero.
+    /// A shape in which the product of two axes overflows, while a third axis has length zero.
     ProductBesideZero,
-    /// A shape of dynamic rank with two axes whose lengths have a product that overflows, and with
-    /// a third axis of length zero.
+    /// A shape of dynamic rank in which the product of two axes overflows, while a third axis has
+    /// length zero.
     DynamicProductBesideZero,
 }
 

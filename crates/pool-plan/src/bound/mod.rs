@@ -67,10 +67,11 @@ impl HappensBeforeProblem {
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. This lower result is the total size of buffers that are live at the same time
-    /// in one order of the operations, together with other buffers that are not ordered relative to
-    /// them. `lifetimes` contains the lifetimes of the buffers in one order of the operations. If
-    /// two buffers are live at the same time in some order, neither of them precedes the other.
+    /// exact bound. An approximate result is the total size of buffers that are live at the same
+    /// time in one order of the operations, together with other buffers that are not ordered
+    /// relative to them. `lifetimes` contains the lifetimes of the buffers in one order of the
+    /// operations. If two buffers are live at the same time in some order, neither of them precedes
+    /// the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

@@ -188,9 +188,9 @@ impl Measures<'_> {
     /// given. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items that are placed before an item are no higher than in the earlier plan, and
-    /// the earlier plan already placed them below the item if they conflict with it. Unless there
-    /// are new items, the new plan is therefore no worse than the earlier plan.
+    /// plan. All items that are placed before a given item are no higher than in the earlier plan.
+    /// Any of these items that conflicts with the given item was already below it in the earlier
+    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // earlier plan that the caller has supplied.
     pub(crate) fn last_order(&self) -> Option<Order> {

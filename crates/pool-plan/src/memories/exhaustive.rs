@@ -32,8 +32,8 @@ pub(super) struct Search<'a> {
     /// For each position in the order, the lowest possible total cost of the buffers from this
     /// position on.
     asked_after: Vec<i128>,
-    /// For each memory, the earlier memory, if any, that can replace it. Such a memory has the same
-    /// capacity and costs, and is allowed for the same buffers.
+    /// For each memory, the earlier memory, if any, that can replace it. The earlier memory has the
+    /// same capacity and costs, and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
     /// The number of live bytes in each section of each memory.
@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
     /// exists. Returns `None` if the search was cut short.
     ///
     /// # Errors
-    /// Returns the errors of the planner that packs a single memory.
+    /// Returns the same errors as the planner that packs a single memory.
     pub(super) fn run(&mut self) -> Result<Option<u64>, PlanError> {
         self.descend(0, self.proof.rest, 0)?;
         let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);

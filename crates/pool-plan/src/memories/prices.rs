@@ -104,8 +104,8 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Returns the initial prices. Each memory has a price at the time with the most live bytes, which
-/// equals the memory's cost.
+/// Returns the initial prices. At the time with the most live bytes, each memory has a price that
+/// equals its cost per byte.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -186,8 +186,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, the number is the mean of the live bytes, in which sections with higher prices have
-    // more weight.
+    // memories, this number is a weighted mean of the live bytes, in which sections with higher
+    // prices count more.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

@@ -14,7 +14,7 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// A problem with buffers that have lifetimes, and with several memories. A plan places each buffer
 /// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// The cost of a plan is the sum of the costs of its memories and of the costs of its buffers. The
+/// The cost of a plan is the total cost of its memories plus the total cost of its buffers. The
 /// cost of a memory is its cost per byte times the end of its highest buffer. The cost of a buffer
 /// is its traffic times the traffic cost of its memory.
 ///
@@ -54,12 +54,12 @@ impl MemoryProblem {
     /// Creates the problem of placing `buffers` in `memories`.
     ///
     /// # Errors
-    /// Returns the errors of [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if there
-    /// are no memories, if there are more memories than [`MOST_MEMORIES`](Self::MOST_MEMORIES), or
-    /// if two memories have the same name. Fails if a buffer allows no memory, lists a memory
-    /// twice, or names a memory that does not exist. Fails if a buffer is fixed in a memory that it
-    /// does not allow, or has a fixed offset but allows several memories. Fails if a plan could
-    /// cost more than `i64::MAX`.
+    /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
+    /// there are no memories, if there are more memories than
+    /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
+    /// buffer allows no memory, lists a memory twice, or names a memory that does not exist. Fails
+    /// if a buffer is fixed in a memory that it does not allow, or has a fixed offset but allows
+    /// several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());

@@ -48,7 +48,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always at least one recipe, and no limit stops its computation.
+        // There is always at least one recipe, and no limit stops the computation of the first
+        // plan.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };

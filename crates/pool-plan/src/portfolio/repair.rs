@@ -1,6 +1,6 @@
 //! Local search by repair. If the peak of a plan is too high, the search removes the items that
-//! extend beyond a capacity. The removed items are put back one by one. Each of them is placed at
-//! the offset at which displacing other items costs least, until all items fit.
+//! extend beyond a capacity. The removed items are put back one by one. Each removed item is placed
+//! at the offset at which displacing other items costs least, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each

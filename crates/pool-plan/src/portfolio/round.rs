@@ -51,9 +51,10 @@ const CLIMB_ITEMS: usize = 20_000;
 /// Runs the rounds of a portfolio.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The instance for the exact searches, if the problem is small enough.
+    /// The instance for the exact searches, or `None` if the problem is too large for them.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs that repairs need, if the conflicts between items are known.
+    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are not
+    /// known.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,

@@ -48,8 +48,9 @@ impl<'a> Book<'a> {
         self.crossing[boundary] > 0
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed. Such an item
-    /// does not restrict any open item, so its lowest offset is the best offset.
+    /// Returns `true` if all items that conflict with the given item have been placed. If the
+    /// result is `true`, the item does not restrict any open item, so its lowest offset is the best
+    /// offset.
     // Uncounted: the loop needs no counter, because the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);

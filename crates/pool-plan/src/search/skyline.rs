@@ -57,7 +57,7 @@ pub(super) struct Skyline<'a> {
     is_dirty: Vec<bool>,
     /// The section that failed most recently, which is checked first.
     suspect: usize,
-    /// The open items of one section, as pairs of lowest offset and size.
+    /// The open items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
     /// Marks for the candidates of a section. Only `leave` uses these marks, and no item is marked
     /// when `leave` returns.

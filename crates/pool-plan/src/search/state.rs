@@ -40,7 +40,7 @@ pub(super) struct State<'a> {
     /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The open items of one section, as pairs of lowest offset and size.
+    /// The open items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
     /// The number of times that the items of each section did not fit.
     failures: Vec<u64>,

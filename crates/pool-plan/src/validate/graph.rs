@@ -169,7 +169,7 @@ impl ByStart {
     }
 }
 
-/// The full edges, which wait for completion, stored in the reverse direction.
+/// The edges that wait for completion, stored in the reverse direction.
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
