@@ -45,7 +45,7 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 ///
 /// # Safety
 ///
-/// - [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
+/// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
 ///   backend whose purpose is to test a test suite may violate the contract, as long as it does not
 ///   misuse memory.
 /// - The views of the inner backend must not use their [`SlotRef`], unless the adaptor overrides

@@ -61,7 +61,7 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 }
 
 impl<B: HostBackend, E> ArmingView<B, E> {
-    /// Arms the slot, in the same way as a use on another stream.
+    /// Arms the slot, as a use of the view on another stream would.
     pub fn arm(&self) {
         // SAFETY: the view is in use, because its elements are borrowed for the view's lifetime
         // `'s`, which outlives the borrow of `self`. The current thread owns the pool, because a

@@ -253,7 +253,7 @@ pub enum Kind {
     F64,
     /// `[u8; 3]`, whose size does not divide the size of a word.
     ThreeBytes,
-    /// `[f32; 3]`, whose size is not a multiple of a word.
+    /// `[f32; 3]`, whose size is not a multiple of the word size.
     Vector,
     /// Runs code with the element type that a [`Kind`] names.
     Wide,

@@ -46,8 +46,8 @@ impl Ledger {
 struct Entries {
     /// All allocated blocks. The keys are the addresses of the blocks.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of blocks that pools have freed but whose memory has not been returned. The keys
-    /// are the addresses of the blocks.
+    /// The sizes of blocks that pools have freed but whose memory has not yet been returned. The
+    /// keys are the addresses of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -78,7 +78,7 @@ pub struct BlockCounts {
     pub blocks: usize,
     /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
-    /// The number of blocks that pools have freed but whose memory has not been returned.
+    /// The number of blocks that pools have freed but whose memory has not yet been returned.
     pub returning: usize,
     /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
     /// was called.
@@ -101,7 +101,7 @@ pub enum Refusal {
     From(usize),
     /// Refuses each allocation that would raise the number of allocated bytes above this number.
     Above(usize),
-    /// Skips this number of allocations and panics in the next one.
+    /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),
 }
 
@@ -292,8 +292,8 @@ impl Ledger {
         self.entries().faults.clone()
     }
 
-    /// Returns the number of currently allocated blocks, and the other numbers that the ledger
-    /// counts.
+    /// Returns the number of currently allocated blocks, and the other counts that the ledger
+    /// maintains.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held

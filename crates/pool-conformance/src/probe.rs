@@ -19,7 +19,7 @@ pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
 /// The shared view type of a probe's backend.
 pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<'s, T>;
 
-/// The type of the pool errors of a probe's backend.
+/// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
 /// A function that returns the contents of a view at a certain point in the queue. Calling the

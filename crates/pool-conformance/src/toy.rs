@@ -15,9 +15,9 @@ use pool_core::{
 #[derive(Debug)]
 pub struct Toy;
 
-// SAFETY: a block is a leaked boxed slice of zeroed words, which is aligned to 8 and not shared.
-// `free` restores the box with the same number of words. Any thread may own and free a block. Host
-// views need no ordering.
+// SAFETY: a block is a leaked boxed slice of zeroed words, which is aligned to 8 bytes and not
+// shared. `free` reconstructs the box with the same number of words. Any thread may own and free a
+// block. Host views need no ordering.
 unsafe impl PoolBackend for Toy {
     type Layout = Slots;
     type Context = ();

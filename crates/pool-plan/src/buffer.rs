@@ -23,8 +23,8 @@ pub struct Gap {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
-    /// The buffer's name, unique in the problem. If the name is empty, messages show the buffer's
-    /// index, such as `#7`.
+    /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
+    /// the buffer's index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The first time at which the buffer is live.
@@ -33,7 +33,7 @@ pub struct Buffer {
     pub upper: i64,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The alignment of the buffer's offset, a power of two.
+    /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
     /// The fixed offset of the buffer, or `None` if the planner may choose the offset.

@@ -40,7 +40,7 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Creates the problem of placing `buffers` that the operations `0..operations` use.
+    /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
     ///
     /// # Errors
     /// Returns an error in the following cases:
@@ -78,13 +78,13 @@ impl HappensBeforeProblem {
         Ok(Self { operations, edges, buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of
-    /// the highest byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
-    /// although neither is ordered before the other, an offset that is not aligned, or an offset
-    /// that differs from the fixed offset.
+    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
+    /// share bytes although neither is ordered before the other, an offset that is not aligned, or
+    /// an offset that differs from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }

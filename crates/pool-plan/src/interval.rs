@@ -9,8 +9,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, with their lifetimes in call order. Two buffers may share bytes if
-/// they are never live at the same time.
+/// The buffers of one stream, with lifetimes that are measured in call order. Two buffers may share
+/// bytes if they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -59,13 +59,13 @@ impl IntervalProblem {
         Ok(Self { buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of
-    /// the highest byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
-    /// while both are live, an offset that is not aligned, or an offset that differs from the fixed
-    /// offset.
+    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
+    /// share bytes while both are live, an offset that is not aligned, or an offset that differs
+    /// from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }

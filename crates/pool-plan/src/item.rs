@@ -12,7 +12,7 @@ pub(crate) struct Item {
     pub(crate) fixed: Option<u64>,
 }
 
-/// Returns the end of the highest byte that any item occupies.
+/// Returns the offset just past the highest byte that any item occupies.
 pub(crate) fn peak(items: &[Item], offsets: &[u64]) -> u64 {
     items.iter().zip(offsets).map(|(item, offset)| offset + item.size).max().unwrap_or(0)
 }

@@ -7,9 +7,9 @@ use crate::buffer::Buffer;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Memory {
-    /// The memory's name, unique in the problem.
+    /// The memory's name, which must be unique in the problem.
     pub name: String,
-    /// The size of the memory in bytes, if it is limited.
+    /// The size of the memory in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
     /// The cost of each byte below the end of the highest buffer in the memory.
@@ -31,8 +31,8 @@ impl Memory {
 /// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset is an offset in `memory`, or in the only
-    /// allowed memory.
+    /// The lifetime, size and alignment. A fixed offset counts from the start of `memory`, or of
+    /// the only allowed memory.
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
@@ -58,7 +58,7 @@ impl MemoryBuffer {
     }
 
     /// Returns the memories in which the buffer may be placed. If `memory` is set, the buffer may
-    /// only be placed in that memory.
+    /// be placed only in that memory.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
@@ -74,8 +74,8 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live at one time in one memory. A list of prices is the witness
-/// of a bound.
+/// The price of each byte that is live at one time in one memory. A list of prices serves as the
+/// witness of a bound.
 ///
 /// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
 /// minimum cost of a buffer is its lowest cost in any memory that it allows. The cost of a buffer

@@ -10,11 +10,11 @@ use crate::error::PlanError;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
-    /// The capacity in bytes, if there is one. If a capacity is set, the solver returns the first
-    /// plan that fits within it, without minimising the peak.
+    /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
+    /// returns the first plan that fits within it, without minimising the peak.
     pub capacity: Option<u64>,
     /// The time limit for planning. The solver always completes the first greedy plan, even if this
-    /// takes longer.
+    /// exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
     /// the number of rounds is limited and the budget is large enough for all of them, the plan
@@ -29,7 +29,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the default options: minimise the peak for up to ten seconds on two threads.
+    /// Returns the default options, with which the solver minimises the peak for up to ten seconds
+    /// on two threads.
     fn default() -> Self {
         Self {
             capacity: None,

@@ -23,8 +23,8 @@ pub(crate) struct Overlaps<'a> {
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each span of the timeline in the sorted list of spans. The position of a
-    /// span of size 0 is 0.
+    /// The position of each span of the timeline in the sorted list of spans. The position is 0 for
+    /// a span whose item has size 0.
     places: Vec<u32>,
     /// For each span, the exclusive end of its range of sections.
     uppers: Vec<u32>,
@@ -115,7 +115,8 @@ impl<'a> Overlaps<'a> {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the entries of a block that are still live. On level 0, the function visits a span.
+    /// Visits the entries of a block that are still live. On level 0, the entries are the spans
+    /// themselves.
     fn descend(
         &self,
         level: usize,
@@ -138,7 +139,7 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Appends the items that overlap an item. An overlapping item may be appended twice.
+    /// Appends all items that overlap the given item. An overlapping item may be appended twice.
     // Uncounted: the loop needs no counter, because a repair counts the items that are found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {

@@ -62,8 +62,8 @@ pub enum Proof {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
-    /// The end of the highest byte that the plan uses. An arena for the plan needs this number of
-    /// bytes.
+    /// The offset just past the highest byte that the plan uses. An arena for the plan needs this
+    /// number of bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
     /// lower than the exact bound if computing the exact bound would take more than half of the
@@ -74,7 +74,7 @@ pub struct Certificate {
     /// A number of bytes below which no plan exists, as an exhaustive search has proved. The number
     /// is never lower than `bound`.
     ///
-    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
+    /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,
 }
 

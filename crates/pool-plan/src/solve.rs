@@ -32,16 +32,16 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The estimated time until the first plan of a graph, as a multiple of the time for computing the
-/// order relation: [without conflicts, additional time if all buffers conflict]. If there are many
-/// conflicts, the solver spends most of the time on them.
+/// The estimated time until the first plan of a graph is computed, as a multiple of the time for
+/// computing the order relation: [without conflicts, additional time if all buffers conflict]. If
+/// there are many conflicts, the solver spends most of the time on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The number of rows of the order relation for each row that is sampled to estimate the share of
+/// The number of rows in the order relation per row that is sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
-    /// Returns the best plan that is found within the budget.
+    /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
     /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
@@ -65,7 +65,8 @@ impl IntervalProblem {
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if every buffer has an offset in
-    /// `last`, and if no buffer has become larger, lives longer or needs a larger alignment.
+    /// `last`, and if no buffer has become larger, has a longer lifetime or needs a larger
+    /// alignment.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -134,7 +135,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem with its timeline and further inputs of the portfolio.
+/// An interval problem with its timeline and other inputs to the portfolio.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -188,7 +189,7 @@ impl Given<'_> {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the best plan that is found within the budget.
+    /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
     /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
@@ -348,8 +349,8 @@ fn by_number(numbers: &[i64]) -> Vec<u32> {
     items
 }
 
-/// Returns an upper bound on the time until the first plan. The bound is a multiple of the time for
-/// computing the order relation.
+/// Returns an upper bound on the time until the first plan is computed. The bound is a multiple of
+/// the time for computing the order relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;

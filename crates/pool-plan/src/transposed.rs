@@ -76,8 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, each of which may use half of the given threads. If there are several
-/// threads, the functions run concurrently.
+/// Runs two functions, and gives each of them half of the threads. If there are several threads,
+/// the functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);

@@ -64,9 +64,8 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// Returns the start and the minimum length of the block that contains a view of the whole block.
-/// If the pool uses the stack layout, the function returns the start and the length of the view
-/// itself.
+/// Returns the start and the minimum length of a block, given a view of the whole block. If the
+/// pool uses the stack layout, the function returns the start and the length of the view itself.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,

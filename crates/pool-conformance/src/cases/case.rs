@@ -62,8 +62,8 @@ impl<P: Probe> Case<P> {
         self.name
     }
 
-    /// Returns `true` if the case moves hundreds of mebibytes. Callers that run every case many
-    /// times should skip long cases.
+    /// Returns `true` if the case moves hundreds of mebibytes of data. Callers that run every case
+    /// many times should skip long cases.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
@@ -103,8 +103,7 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs the body of a case. Returns the result of the case, or the message of the check that
-/// failed.
+/// Runs the body of a case. Returns the result of the case, or the message of the failed check.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),

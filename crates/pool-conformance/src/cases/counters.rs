@@ -43,7 +43,7 @@ fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Checks outer and inner scopes that cross the end of a slot table, in both directions.
+/// Checks that outer and inner scopes can cross the end of a slot table in both directions.
 fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let ends: &[u64] = if cfg!(miri) { &[30] } else { &[0, 29, 30, 31, 32, 61, 62, 63] };
     for &taken in ends {

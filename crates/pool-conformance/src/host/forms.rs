@@ -14,7 +14,7 @@ pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error
 /// An event that occurs during an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// The element with this index is about to be created. The code that creates the element may
+    /// The element with this index is the next to be created. The code that creates the element may
     /// itself acquire, and may panic.
     Element(usize),
     /// A vector requested `asked` bytes of the block at `start`, and has written `written` bytes.
@@ -54,7 +54,7 @@ pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Returns the memory that an acquire has returned.
+/// Returns the range of memory that an acquire has handed out.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -174,8 +174,8 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // The write is reported before the push, because the vector is dropped if the push
-            // fails.
+            // The function reports the write before the push, because the vector is dropped if the
+            // push fails.
             written(place);
         }
         let is_first_use = vector.capacity() == 0;

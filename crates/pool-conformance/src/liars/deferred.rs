@@ -22,7 +22,7 @@ use crate::sources::Source;
 /// The probe for faulty backends with deferred memory.
 pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
-/// A queue that makes a deliberate mistake.
+/// A queue whose backend makes a deliberate mistake.
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,

@@ -1,6 +1,6 @@
 //! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
-//! Slices can make the same mistakes as queues. No faulty backend with host memory accesses memory
-//! outside the bytes of a block.
+//! A backend with slices can make the same mistakes as a backend with a queue. No faulty backend
+//! with host memory accesses memory outside the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,7 +12,7 @@ use super::lie::Lie;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
-/// Host memory that makes a deliberate mistake.
+/// Host memory whose backend makes a deliberate mistake.
 pub(super) struct HostLiar<B: PoolBackend> {
     context: B::Context,
     lie: Lie,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Defines the enum, with a description of each mistake.
+/// Defines an enum of mistakes, with a description of each mistake.
 macro_rules! lies {
     ($($lie:ident = $text:literal),* $(,)?) => {
         /// A mistake that a faulty backend makes.

@@ -11,8 +11,8 @@
 //! within a block of host memory.
 //!
 //! After changing a case, run the case against the faulty backends to check that it still detects
-//! their mistakes. For a new kind of mistake, first add a faulty backend. Check that no case
-//! detects the new mistake, and only then write the new case.
+//! their mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no
+//! case detects the new mistake, and only then write the new case.
 
 mod deferred;
 mod host;
@@ -46,7 +46,7 @@ pub struct Liar {
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The message of the failed case.
+    /// The message with which the case failed.
     pub said: String,
 }
 

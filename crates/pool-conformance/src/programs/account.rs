@@ -24,8 +24,8 @@ pub(super) struct Account {
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
-    /// The blocks that the backend had allocated when the pool was created. All blocks that are
-    /// allocated later belong to the pool.
+    /// Counts of the blocks that the backend had allocated when the pool was created. All blocks
+    /// that are allocated later belong to the pool.
     before: Option<BlockCounts>,
     /// The number of acquires whose shape was found in the shape cache.
     pub(super) shaped: u64,

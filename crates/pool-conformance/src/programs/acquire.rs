@@ -218,7 +218,8 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements that are created by code that acquires in the same scope and may panic.
+    /// Acquires elements through code that creates them, may acquire in the same scope, and may
+    /// panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

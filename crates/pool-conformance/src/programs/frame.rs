@@ -13,7 +13,7 @@ use crate::probe::{Probe, View};
 
 /// A collection of views that are in use.
 pub(super) trait Views<P: Probe> {
-    /// Compares every view with the contents that are expected for it.
+    /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
     /// Returns the number of views in this frame and in all enclosing frames.

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// The number of calls of each host acquire method, and the number of later reads that found bytes
+/// The number of calls to each host acquire method, and the number of later reads that found bytes
 /// left by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {

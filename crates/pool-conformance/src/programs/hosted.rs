@@ -30,7 +30,7 @@ pub(super) struct Happenings {
     /// The writes of all vectors. Each entry contains the position of a vector, and the numbers of
     /// bytes that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
-    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
+    /// For each move of a vector, the number of slots that were reserved but not yet handed out.
     moves: RefCell<Vec<usize>>,
 }
 

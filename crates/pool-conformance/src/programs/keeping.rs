@@ -20,7 +20,7 @@ struct Body<'b, 'p, 'o, 's, P: Probe> {
     happenings: Happenings,
     /// The result of running the steps.
     flow: Flow,
-    /// The blocks that the backend had allocated before the slice was acquired.
+    /// Counts of the blocks that the backend had allocated before the slice was acquired.
     before: Option<BlockCounts>,
 }
 

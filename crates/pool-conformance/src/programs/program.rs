@@ -256,7 +256,7 @@ pub enum DynamicStep {
     RewritePair(usize, usize),
     /// Looks up a handle that another pool created.
     Foreign(Kind),
-    /// Opens a scope above the arrays, whose handles can still be used.
+    /// Opens a scope above the arrays, while the handles of the arrays can still be used.
     Split(Vec<Step>),
     /// Calls `trim`.
     Trim,

@@ -1,10 +1,11 @@
 //! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
 //! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element can send flow up to its weight, and receive flow up to its weight. An edge of
-//! unlimited capacity leads from each element to every later element. The bits of the relation
-//! represent the edges, so only edges that carry flow need to be listed. Memory use therefore grows
-//! with the number of elements, and not with the number of pairs in the relation.
+//! Each element can send an amount of flow up to its weight, and can receive the same amount. An
+//! edge of unlimited capacity leads from each element to every later element. The bits of the
+//! relation represent the edges, so only edges that carry flow need to be listed. Memory use
+//! therefore grows with the number of elements rather than with the number of pairs in the
+//! relation.
 
 use crate::bits::{BitMatrix, ones};
 
@@ -17,7 +18,7 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// The senders from which each receiver receives flow, and the amounts.
+    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
@@ -25,9 +26,9 @@ pub(super) struct Transport<'a> {
 /// between it and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
-    /// The receivers on each level, as bits.
+    /// For each level, the receivers on this level, stored as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers on all levels that have been computed, as bits.
+    /// The receivers on all levels that have been computed, stored as bits.
     met: Vec<u64>,
     /// `true` if a receiver on the last level has remaining demand.
     is_open: bool,

@@ -73,8 +73,8 @@ pub(crate) struct Measures<'a> {
     /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
     /// rough plan is computed before all other plans.
     pub(crate) has_rough_plan: bool,
-    /// The offset of each item in an earlier plan, if there was such a plan. The list may contain
-    /// fewer entries than there are items.
+    /// The offset of each item in an earlier plan, if there is an earlier plan. The list may
+    /// contain fewer entries than there are items.
     pub(crate) last: &'a [Option<u64>],
 }
 
@@ -151,7 +151,7 @@ impl Measures<'_> {
         let GreedyHeuristic { order, fit } = recipe.heuristic;
         let mut items = self.by_begin.clone();
         let at = |item: u32| item as usize;
-        // Every sort is stable, so the last sort has the highest priority.
+        // Every sort is stable, so the key of the last sort has the highest priority.
         let mut sort = |key: &dyn Fn(usize) -> u64| {
             sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
@@ -184,8 +184,8 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if such a plan was
-    /// given. New items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is an earlier
+    /// plan. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
     /// plan. All items that are placed before a given item are no higher than in the earlier plan.

@@ -10,7 +10,7 @@ pub(crate) enum Placement {
     Done {
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest occupied byte.
+        /// The offset just past the highest occupied byte.
         peak: u64,
     },
     /// The computation was aborted because the peak of the plan reached the given limit.

@@ -17,7 +17,7 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
-    /// The end of the highest byte that is used in each memory, in bytes.
+    /// The peak of each memory, which is the offset just past the highest byte that is used.
     pub peaks: Vec<u64>,
     /// The cost of the plan, which is the total cost of the bytes in all memories plus the total
     /// cost of all buffers' traffic.
@@ -29,7 +29,7 @@ pub struct MemoryCertificate {
     /// The lower bound on the cost that an exhaustive search has proved, which is never lower than
     /// `bound`.
     ///
-    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
+    /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,
 }
 

@@ -223,7 +223,7 @@ fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], ga
     }
 }
 
-/// Returns the nonnegative numbers nearest to the given numbers that add up to `sum`.
+/// Returns the nonnegative numbers that add up to `sum` and are nearest to the given numbers.
 fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     let mut sorted = values.clone();
     sorted.sort_unstable_by(|one, other| other.total_cmp(one));

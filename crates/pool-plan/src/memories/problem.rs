@@ -102,9 +102,9 @@ impl MemoryProblem {
     /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A violation is a buffer in a memory that it does
-    /// not allow, a memory whose capacity is exceeded, or a memory whose plan is not valid for an
-    /// [`IntervalProblem`](crate::IntervalProblem).
+    /// Returns the first violation that the validator finds. A violation is a buffer in a memory
+    /// that it does not allow, a memory whose capacity is exceeded, or a memory whose plan is not
+    /// valid for an [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
         Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))
@@ -170,7 +170,7 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // The end of the highest buffer with a fixed offset in each memory. In the worst case, all
+    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all
     // other buffers of the memory lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {

@@ -30,15 +30,15 @@ const PACK_ROUNDS: u32 = 8;
 const FIRST_ROUNDS: u32 = 2;
 /// The number of moves in a round: [per buffer, minimum, maximum].
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// The number of joint greedy plans in a round, each of which uses a slightly different order:
-/// [total number of passes, minimum, maximum].
+/// The number of joint greedy plans in a round: [total number of passes, minimum, maximum]. The
+/// orders of these plans differ slightly.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
 /// if a memory could not be packed within its capacity.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {
-    /// Returns the cheapest plan that is found within the budget.
+    /// Returns the cheapest plan that the solver finds within the budget.
     ///
     /// # Errors
     /// Returns [`PlanError::MemoriesTooSmall`] or [`PlanError::Unassigned`] if no plan fits within
@@ -184,8 +184,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in an order. If the plan or the order is the best so far, the function
-    /// keeps it. Returns `true` if the order is the best so far.
+    /// Places the buffers in the given order. If the plan or the order is the best so far, the
+    /// function keeps it. Returns `true` if the order is the best so far.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;

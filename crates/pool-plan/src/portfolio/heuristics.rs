@@ -167,7 +167,7 @@ enum Made {
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest byte that the plan uses.
+        /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
     /// The peak of the plan reached the given limit, or the plan would be the same as another plan.

@@ -89,7 +89,7 @@ impl Instance {
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
     /// The first section is `witness`. For each item, there is another section, which contains the
-    /// item and a heavy set of items, all of which conflict with each other and with the item.
+    /// item and a heavy set of other items. All items of a section conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,

@@ -17,8 +17,8 @@ use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
-/// of changes to these lengths.
+/// The lengths that the lists of changes had before a placement. Undoing a placement truncates the
+/// lists of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -42,7 +42,7 @@ pub(super) struct State<'a> {
     is_dirty: Vec<bool>,
     /// The open items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// The number of times that the items of each section did not fit.
+    /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,
     /// The counter of the items and sections that have been read.
     work: Work,
@@ -78,7 +78,8 @@ impl<'a> State<'a> {
         self.book.open()
     }
 
-    /// Returns the number of times that the items of each section did not fit.
+    /// Returns, for each section, the number of times that its items did not fit within the
+    /// capacity.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }

@@ -6,18 +6,18 @@
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
 //! buffers that share bytes with a given buffer. If their number equals the number of those that
 //! are ordered with the given buffer, all of them are ordered. The validator stores no pairs, so
-//! its memory use grows linearly with the problem.
+//! its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of the
-/// highest byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// past the highest byte that any buffer occupies.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation that the validator finds.
 pub(crate) fn peak(
     edges: &[Edge],
     buffers: &[GraphBuffer],

@@ -9,11 +9,11 @@ use super::witness::{self, Witnessed};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of the
-/// highest byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// past the highest byte that any buffer occupies.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation that the validator finds.
 pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation> {
     if offsets.len() != buffers.len() {
         let (offsets, buffers) = (offsets.len(), buffers.len());

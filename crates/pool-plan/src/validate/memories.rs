@@ -10,7 +10,7 @@ use crate::violation::Violation;
 /// Returns the peak of each memory.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation that the validator finds.
 pub(crate) fn peaks(
     memories: &[Memory],
     buffers: &[MemoryBuffer],

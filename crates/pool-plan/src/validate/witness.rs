@@ -1,4 +1,5 @@
-//! Validation of a lower bound, from the sizes of buffers that must not share bytes.
+//! Validation of a lower bound, which is computed from the sizes of buffers that must not share
+//! bytes.
 //!
 //! Buffers that must not share bytes must lie one above the other. If the offsets of all buffers
 //! are multiples of a granule, padding follows each buffer except the topmost one. Buffers that

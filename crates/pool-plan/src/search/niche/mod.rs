@@ -5,13 +5,14 @@
 //! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
 //! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
 //! place each of the items that can begin at the floor. As the last option, the search leaves the
-//! floor empty. Each item that can begin at the floor must then rest on another open item.
+//! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
+//! another open item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
 //! the floor, each of them rests on another item, because an item that rests on nothing could be
-//! moved down. If a plan is consistent with a vertex, a plan is therefore also consistent with one
-//! of the vertex's children.
+//! moved down. If some plan is consistent with a vertex, some plan is therefore also consistent
+//! with one of the vertex's children.
 //!
 //! A section may be selected only if no open item fits below the items that can begin at its floor.
 //! A section with the lowest floor can always be selected. Apart from this restriction, the search
@@ -123,8 +124,8 @@ pub(crate) struct NicheSearch<'a> {
     first_patience: f64,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// The lowest top of each item's sections, and the value of `choices` for which this top was
-    /// computed.
+    /// For each item, the lowest top of its sections, and the value of `choices` for which this top
+    /// was computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
     choices: u64,
@@ -226,7 +227,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, the search only needs to try placing it.
+            // If an item blocks no other item, the only option that the search must try is to place
+            // it.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
