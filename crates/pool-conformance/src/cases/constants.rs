@@ -122,7 +122,7 @@ fn made_of_temporaries<P: Probe>(
         world.write_later(&mut temporary, 6);
         copy::<P>(&mut constants, second, temporary.as_view())?;
     }
-    // The slot that held the temporary now holds a different array.
+    // The slot that previously held the temporary now holds a different array.
     let third = pool.try_acquire_zeroed::<u32>(LENGTH)?;
     for (handle, content) in [
         (first, samples::<u32>(5, LENGTH)),

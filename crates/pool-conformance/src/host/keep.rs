@@ -11,14 +11,14 @@ use super::slice::{Extent, HeldSlice};
 
 /// Code that runs in an inner scope from which a slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Runs before the slice is acquired. If `before` returns `false`, no slice is acquired or
-    /// kept.
+    /// Runs before the slice is acquired from the pool. If `before` returns `false`, no slice is
+    /// acquired or kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
     /// Receives each event that occurs while the slice is acquired.
     fn watch(&self, moment: Moment);
 
-    /// Runs after the slice has been acquired.
+    /// Runs after the slice has been acquired from the pool.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
     /// Runs if the pool refused the acquire of the slice.

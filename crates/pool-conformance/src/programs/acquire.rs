@@ -218,7 +218,7 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements through code that creates them, may acquire in the same scope, and may
+    /// Acquires elements that a closure creates. The closure may acquire in the same scope, and may
     /// panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,

@@ -1,6 +1,6 @@
-//! The expected contents of blocks, limited to bytes about which the pool makes a promise. If a use
-//! marks its slot, a later use reads zeros in place of the bytes that were written. The pool makes
-//! no promise about other bytes.
+//! The expected contents of blocks, limited to bytes about which the pool makes a promise. If one
+//! use marks its slot, a later use reads zeros in place of the bytes that the first use wrote. The
+//! pool makes no promise about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub(super) enum Contents {
 /// The bytes that earlier uses left in the block of a slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The number of bytes at the start of the block that may contain writes to a marked slot,
-    /// since the block was last read with recycled contents.
+    /// The end of the marked bytes, counted from the start of the block. A read with recycled
+    /// contents resets this number to 0.
     marked: usize,
     /// The bytes that a read has zeroed because they were marked, and that have not been written
     /// since.

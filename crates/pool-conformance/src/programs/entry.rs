@@ -70,7 +70,7 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// Returns the handle, if the element type of the array is `T`.
+    /// Returns the handle of the array, whose element type must be `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }

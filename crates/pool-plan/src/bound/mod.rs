@@ -67,7 +67,7 @@ impl HappensBeforeProblem {
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. An approximate result is the total size of buffers that are live at the same
+    /// exact bound. In this case, the result is the total size of buffers that are live at the same
     /// time in one order of the operations, together with other buffers that are not ordered
     /// relative to them. `lifetimes` contains the lifetimes of the buffers in one order of the
     /// operations. If two buffers are live at the same time in some order, neither of them precedes

@@ -96,7 +96,7 @@ struct FreeRanges {
     /// The free ranges below `top`, which do not touch each other. The keys are the starts of the
     /// ranges, and the values are their ends.
     ends: BTreeMap<u64, u64>,
-    /// The free ranges below `top`, as (size, start) pairs.
+    /// The free ranges below `top`, stored as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
     /// The lowest address above all occupied addresses.
     top: u64,

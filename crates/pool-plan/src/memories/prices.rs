@@ -276,7 +276,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the lower bound that prices prove, in integer arithmetic.
+/// Computes the lower bound that prices prove, using integer arithmetic.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

@@ -51,7 +51,7 @@ pub(super) struct Repair<'a> {
     capacity: u64,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
-    /// The items that must be put back, as a heap with the largest item on top.
+    /// The items that must be put back, stored as a heap with the largest item on top.
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,

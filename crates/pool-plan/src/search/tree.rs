@@ -42,7 +42,7 @@ enum Vertex {
         part: Part,
         /// The length of `lists` before this vertex was added.
         lists: usize,
-        /// The candidates, as a range of indices in `lists`.
+        /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
         /// The candidate that is currently placed.
         placed: Option<(u32, Mark)>,

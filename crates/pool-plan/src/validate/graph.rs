@@ -173,7 +173,8 @@ impl ByStart {
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
-    /// The direct predecessors of each operation in `joined`, as indices in `joined`.
+    /// For each operation in `joined`, its direct predecessors, represented by their indices in
+    /// `joined`.
     before: Vec<Vec<usize>>,
     /// The operations, represented by their indices in `joined` and sorted so that each operation
     /// comes before its direct predecessors.
@@ -262,7 +263,7 @@ struct Ancestors {
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, as indices of operations at either end of an edge.
+/// The markers of a buffer, represented by indices of operations at either end of an edge.
 struct Markers {
     /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.

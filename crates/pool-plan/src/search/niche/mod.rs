@@ -88,7 +88,7 @@ enum Vertex {
     Choice {
         part: Range,
         section: u32,
-        /// The candidates, as a range of indices in `lists`.
+        /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
         /// The index of the next candidate in `lists`. If the index equals the end of the range,
         /// the next option is to leave the floor empty. If the index exceeds the end of the range,
