@@ -1,6 +1,6 @@
 //! The record of a captured graph, which can be stored in a file. A record contains a graph
-//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`, `pool-plan
-//! replay` and `pool-plan export` read record files.
+//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`,
+//! `pool-plan replay` and `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
