@@ -15,8 +15,8 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend that an adaptor defines. Values of the adaptor are the contexts of the adapted
-/// backend.
+/// The backend that an adaptor defines. A value of the adaptor type is used as the context of the
+/// adapted backend.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {
@@ -40,22 +40,22 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor of a backend. The adaptor's methods replace those of the inner backend, and every
+/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and every
 /// method that is not overridden calls the inner backend.
 ///
 /// # Safety
 ///
-/// - [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
-///   backend that tests a test suite may violate the contract, as long as it does not misuse
-///   memory.
+/// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
+///   backend whose purpose is to test a test suite may violate the contract, as long as it does not
+///   misuse memory.
 /// - The views of the inner backend must not use their [`SlotRef`], unless the adaptor overrides
 ///   `view` and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The descriptor that is stored with a cached shape, which is the inner backend's descriptor
-    /// or a type that contains it.
+    /// The type of the descriptor that is stored with a cached shape. This type is either the inner
+    /// backend's descriptor or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.
@@ -65,7 +65,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::allocate`].
+    /// Returns the same errors as [`PoolBackend::allocate`].
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
         Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
     }
@@ -76,7 +76,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `free`, and the inner backend requires nothing
+        // more.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
 
@@ -95,7 +96,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
-        // SAFETY: the caller upholds the same contract, and the trait requires that the inner
+        // SAFETY: the caller upholds the contract of `view`, and `Adaptor` requires that the inner
         // backend's views do not use their slot.
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
@@ -110,8 +111,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
-        // SAFETY: the caller upholds the same contract, and the trait requires that the inner
-        // backend's views do not use their slot.
+        // SAFETY: the caller upholds the contract of `view_ref`, and `Adaptor` requires that the
+        // inner backend's views do not use their slot.
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -119,13 +120,14 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::reuse`].
+    /// Returns the same errors as [`PoolBackend::reuse`].
     ///
     /// # Safety
     ///
     /// The caller must uphold the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
+        // nothing more.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
 
@@ -133,7 +135,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::set_bytes`].
+    /// Returns the same errors as [`PoolBackend::set_bytes`].
     ///
     /// # Safety
     ///
@@ -144,7 +146,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend requires
+        // nothing more.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -152,7 +155,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::fill`].
+    /// Returns the same errors as [`PoolBackend::fill`].
     ///
     /// # Safety
     ///
@@ -163,7 +166,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `fill`, and the inner backend requires nothing
+        // more.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
 
@@ -171,7 +175,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`PoolBackend::copy_from_host`].
+    /// Returns the same errors as [`PoolBackend::copy_from_host`].
     ///
     /// # Safety
     ///
@@ -181,7 +185,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend
+        // requires nothing more.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
 }
@@ -206,20 +211,20 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Converts a slot to the slot type of another backend. The converted slot may only be passed to
+/// Converts a slot to the slot type of another backend. The converted slot may be passed only to
 /// views that do not use their slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // may not be valid for its new type, but callers pass it only to views that do not use their
-    // slot.
+    // is not necessarily valid for its new type, but callers pass it only to views that do not use
+    // their slot.
     unsafe { transmute_copy(&slot) }
 }
 
-// SAFETY: an adaptor promises that its own methods uphold the contract. All methods that are not
-// overridden call the inner backend, which upholds the contract, and pass it the inner backend's
-// context, blocks and views.
+// SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
+// `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
+// contract, and passes it the inner backend's own context, blocks and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -242,7 +247,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method requires
+        // nothing more.
         unsafe { context.free(block, bytes) };
     }
 
@@ -255,7 +261,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method requires
+        // nothing more.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -264,12 +271,14 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method requires
+        // nothing more.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method requires
+        // nothing more.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -279,7 +288,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method requires
+        // nothing more.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
 
@@ -289,7 +299,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method requires
+        // nothing more.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -298,7 +309,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method
+        // requires nothing more.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }
@@ -310,7 +322,7 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     }
 }
 
-/// An adaptor whose pools may use the stack layout.
+/// An adaptor for pools that may use the stack layout.
 ///
 /// # Safety
 ///
@@ -318,8 +330,8 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 /// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: the blocks belong to the inner backend, and the adaptor promises everything else that the
-// trait requires.
+// SAFETY: the blocks belong to the inner backend, and the adaptor guarantees everything else that
+// the trait requires.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

@@ -1,6 +1,6 @@
 //! A host backend whose views can arm their slot. A device's views arm their slot when they are
 //! used in a way that the pool cannot see. After a view has armed its slot, the backend records the
-//! calls of `reuse`.
+//! calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,8 +13,8 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. Memory comes from the backend `B`, but the views of `B` are
-/// not used.
+/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the backend does
+/// not use the views of `B`.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -29,10 +29,10 @@ thread_local! {
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns the result of `body`, and the first byte of each block at the time at which
-/// `reuse` was called for the block, in call order.
+/// Runs `body`. Returns the result of `body`, together with the byte that was first in each block
+/// when `reuse` was called for the block, in the order of the calls.
 ///
-/// If `body` causes a call of `reuse`, the block must belong to an [`ArmingBackend`], and its first
+/// If `body` causes a call to `reuse`, the block must belong to an [`ArmingBackend`], and its first
 /// byte must be initialised.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
@@ -61,15 +61,15 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 }
 
 impl<B: HostBackend, E> ArmingView<B, E> {
-    /// Arms the slot, in the same way as a use on another stream.
+    /// Arms the slot, as a use of the view on another stream would.
     pub fn arm(&self) {
-        // SAFETY: the view is in use, because its elements are borrowed for the view's `'s`, which
-        // outlives the borrow of `self`. The current thread owns the pool, because a `SlotRef` is
-        // not `Send`.
+        // SAFETY: the view is in use, because its elements are borrowed for the view's lifetime
+        // `'s`, which outlives the borrow of `self`. The current thread owns the pool, because a
+        // `SlotRef` is not `Send`.
         unsafe { self.slot.arm() };
     }
 
-    /// Returns the context of the view's pool, which the slot refers to.
+    /// Returns the context of the view's pool, to which the slot refers.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
@@ -77,7 +77,7 @@ impl<B: HostBackend, E> ArmingView<B, E> {
         unsafe { self.slot.context() }
     }
 
-    /// Returns the address of the block in the slot.
+    /// Returns the address of the slot's block.
     #[must_use]
     pub fn block_address(&self) -> usize {
         // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
@@ -187,9 +187,9 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
     }
 }
 
-// SAFETY: the memory comes from a backend that upholds the contract. A view consists of the slot
-// and a slice of the block's memory. The slice of a view is created from the pointer that a
-// `HostBackend` guarantees.
+// SAFETY: the memory comes from `B`, which upholds the contract of `PoolBackend`. A view consists
+// of the slot and a slice of the block's memory. The slice of a view is created from the block's
+// host pointer, whose validity `HostBackend` guarantees.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;
@@ -212,7 +212,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `free`, and `B` requires nothing more.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -225,8 +225,9 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
-        // SAFETY: the caller promises `length` valid elements that are borrowed exclusively for
-        // `'s`. A block of a `HostBackend` is sufficiently aligned for every `T`.
+        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // borrowed exclusively for `'s`. A block of a `HostBackend` is sufficiently aligned for
+        // every element type.
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -236,8 +237,9 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s [T]> {
-        // SAFETY: the caller promises `length` valid elements that are only read during `'s`. A
-        // block of a `HostBackend` is sufficiently aligned for every `T`.
+        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // only read during `'s`. A block of a `HostBackend` is sufficiently aligned for every
+        // element type.
         let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -249,7 +251,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
             // of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `reuse`, and `B` requires nothing more.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -259,7 +261,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and `B` requires nothing more.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -269,7 +271,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `fill`, and `B` requires nothing more.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -278,7 +280,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and `B` requires nothing
+        // more.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

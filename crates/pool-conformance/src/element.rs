@@ -17,12 +17,12 @@ pub trait Sample: Element + PartialEq + Debug {
     /// Returns element number `index` of the contents that are generated from `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Acquires elements with recycled contents, or zeroed elements if recycled contents may be
-    /// invalid for this type.
+    /// Acquires elements with recycled contents, or zeroed elements if recycled bytes may be
+    /// invalid values of this type.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Scope::try_acquire`].
+    /// Returns the same errors as [`Scope::try_acquire`].
     fn recycle<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
@@ -39,7 +39,7 @@ pub trait Sample: Element + PartialEq + Debug {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Scope::try_acquire`].
+    /// Returns the same errors as [`Scope::try_acquire`].
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
@@ -56,15 +56,15 @@ pub trait Sample: Element + PartialEq + Debug {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`DynamicPool::try_acquire`].
+    /// Returns the same errors as [`DynamicPool::try_acquire`].
     fn recycle_named<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         length: usize,
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
-/// The number of elements after which contents repeat. Under Miri, each element takes at least a
-/// microsecond, so contents repeat after 61 elements, which is not the length of any block.
+/// The number of elements after which contents repeat. Under Miri, creating an element takes at
+/// least a microsecond, so contents repeat after 61 elements, which is not the length of any block.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents that are generated from `seed`.
@@ -253,7 +253,7 @@ pub enum Kind {
     F64,
     /// `[u8; 3]`, whose size does not divide the size of a word.
     ThreeBytes,
-    /// `[f32; 3]`, whose size is not a multiple of a word.
+    /// `[f32; 3]`, whose size is not a multiple of the word size.
     Vector,
     /// Runs code with the element type that a [`Kind`] names.
     Wide,

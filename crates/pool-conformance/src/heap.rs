@@ -21,8 +21,8 @@ impl Ledger {
     /// been dropped.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
-            // SAFETY: the ledger recorded that this block was allocated with this layout, and no
-            // pool tracks the block any longer.
+            // SAFETY: the ledger has recorded that this block was allocated with this layout, and
+            // no pool tracks the block any longer.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -37,10 +37,10 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
-// zeros. Blocks do not move, and any thread may free them. `free` returns a block with the layout
-// with which it was allocated, which the ledger checks. `free` panics only if the pool violated its
-// side of the contract. A panic in `free` makes a test fail, but does not abort the process. Views
-// are slices that contain exactly the requested elements.
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
+// layout with which the block was allocated, as the ledger verifies. `free` panics only if the pool
+// violated its side of the contract. A panic in `free` makes a test fail, but does not abort the
+// process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;
@@ -58,8 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // A block at the top of the address space is not moved, because its address would wrap
-        // around to null.
+        // The address of a block at the very top of the address space is not rounded up, because it
+        // would wrap around to null.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -97,7 +97,7 @@ unsafe impl PoolBackend for HeapBackend {
         let _ = slot;
         // SAFETY: the caller promises that the block contains `length` valid elements, which are
         // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`, and a view of
-        // the dangling block has no bytes.
+        // the dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -108,7 +108,7 @@ unsafe impl PoolBackend for HeapBackend {
     ) -> &'s [T] {
         // SAFETY: the caller promises that the block contains `length` valid elements, which are
         // only read during `'s`. `align_block` has aligned the block for `T`, and a view of the
-        // dangling block has no bytes.
+        // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -150,8 +150,8 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller promises that the block contains `source.len()` elements. A live slice
-        // never overlaps the block.
+        // SAFETY: the caller promises that the block contains `source.len()` elements. The block
+        // does not overlap `source`, because no live slice overlaps a block that has no view.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
@@ -186,7 +186,7 @@ unsafe impl StackedBackend for HeapBackend {
     }
 }
 
-// SAFETY: the backend does not provide a barrier, so no barrier can be wrong.
+// SAFETY: the backend provides no barrier, so the requirements for barriers do not apply.
 unsafe impl SharedBackend for HeapBackend {
     type Memory = HostMemory<Self>;
     type Origin = Ledger;

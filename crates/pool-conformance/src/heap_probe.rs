@@ -1,10 +1,10 @@
-//! The probe of the [`HeapBackend`].
+//! The probe for the [`HeapBackend`].
 
 use crate::heap::HeapBackend;
 use crate::ledger::Ledger;
 use crate::probe::{Probe, SkipReason};
 
-/// The probe of the [`HeapBackend`]. Each context is a ledger, and all contexts share the same
+/// The probe for the [`HeapBackend`]. Each context is a ledger, and all contexts share the same
 /// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {

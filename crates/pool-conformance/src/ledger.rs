@@ -1,6 +1,7 @@
-//! A ledger of a backend's blocks. The ledger records the blocks that were allocated and freed, and
-//! determines which future allocations the test refuses. A backend under test reports every block
-//! to the ledger when memory is allocated and freed, and asks the ledger before each allocation.
+//! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
+//! freed, and determines which future allocations the test refuses. A backend under test reports
+//! every block to the ledger when memory is allocated and freed, and asks the ledger before each
+//! allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -45,8 +46,8 @@ impl Ledger {
 struct Entries {
     /// All allocated blocks. The keys are the addresses of the blocks.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of blocks that pools have freed but whose memory has not been returned. The keys
-    /// are the addresses of the blocks.
+    /// The sizes of blocks that pools have freed but whose memory has not yet been returned. The
+    /// keys are the addresses of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -61,12 +62,12 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks that were allocated before this block.
     number: usize,
-    /// The address of the block, if its memory is host memory that a test may free at the end.
+    /// The address of the block, if the block is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an entry consists of an address and numbers. The address is used only after all pools
-// have stopped tracking the block.
+// SAFETY: an entry consists of numbers and an address, which any thread may hold. The address is
+// used only after all pools have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
 /// Counts of the blocks that a backend has allocated. The ledger counts blocks independently of the
@@ -77,7 +78,7 @@ pub struct BlockCounts {
     pub blocks: usize,
     /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
-    /// The number of blocks that pools have freed but whose memory has not been returned.
+    /// The number of blocks that pools have freed but whose memory has not yet been returned.
     pub returning: usize,
     /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
     /// was called.
@@ -100,7 +101,7 @@ pub enum Refusal {
     From(usize),
     /// Refuses each allocation that would raise the number of allocated bytes above this number.
     Above(usize),
-    /// Skips this number of allocations and panics in the next one.
+    /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),
 }
 
@@ -117,8 +118,8 @@ pub struct RefusalError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed that was not allocated. The block was freed twice, or its address never
-    /// belonged to a block.
+    /// A block that was not allocated was freed. Either the block was freed twice, or its address
+    /// never belonged to a block.
     NotAllocated {
         /// The address of the memory that was freed.
         address: usize,
@@ -139,7 +140,7 @@ pub enum Fault {
         /// The size of the new block, in bytes.
         bytes: usize,
     },
-    /// Work used a block after the block was freed.
+    /// Work accessed a block after the block had been freed.
     UsedAfterFree {
         /// The address of the block.
         address: usize,
@@ -150,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset in the block at which the access would have ended.
+        /// The offset, from the start of the block, at which the access would have ended.
         end: usize,
     },
 }
@@ -166,7 +167,7 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks if the test permits an allocation. A backend must call `ask` before it allocates
+    /// Asks whether the test permits an allocation. A backend must call `ask` before it allocates
     /// memory.
     ///
     /// # Errors
@@ -176,8 +177,8 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// Panics if the test has set [`Refusal::PanicOnce`] and the allocation is selected. The
-    /// backend must let the panic propagate through `allocate`.
+    /// Panics if the test has set [`Refusal::PanicOnce`] and this allocation is the selected one.
+    /// The backend must let the panic propagate through `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -235,9 +236,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Records that a backend frees a block. Returns `false` if no such block exists, or if the
-    /// block has a different size. If the result is `false`, the ledger records a [`Fault`], and
-    /// the backend must not free the memory.
+    /// Records that a backend frees a block. Returns `false` if the ledger contains no block with
+    /// this address, or if the block has a different size. If the result is `false`, the ledger
+    /// records a [`Fault`], and the backend must not free the memory.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -291,8 +292,8 @@ impl Ledger {
         self.entries().faults.clone()
     }
 
-    /// Returns the number of currently allocated blocks, and the other numbers that the ledger
-    /// counts.
+    /// Returns the number of currently allocated blocks, and the other counts that the ledger
+    /// maintains.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
@@ -364,18 +365,18 @@ impl Ledger {
         self.entries().refuse
     }
 
-    /// Records that the pool called `settle`, because it needed freed memory immediately.
+    /// Records that the pool called `settle` because it needed freed memory immediately.
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
 
-    /// Returns how often the pool has called `settle`.
+    /// Returns the number of times that the pool has called `settle`.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled
     }
 
-    /// Records the reason for which a block is reused.
+    /// Records the reason why the block of an armed slot is reused.
     ///
     /// # Errors
     ///
@@ -386,12 +387,12 @@ impl Ledger {
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Makes every later call of `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
+    /// Makes every later call to `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
 
-    /// Returns the recorded reasons for which blocks of armed slots were reused.
+    /// Returns the recorded reasons why blocks of armed slots were reused.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()

@@ -11,8 +11,8 @@ use crate::ledger::Ledger;
 /// A host backend with a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe {
 /// LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger can only see the calls of the pool. To check that `free` really frees the memory, use
-/// a leak checker.
+/// The ledger sees only the calls that the pool makes. To check that `free` really frees the
+/// memory, use a leak checker.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
 /// The context of a [`LedgeredBackend`].
@@ -40,8 +40,8 @@ impl<B: PoolBackend> fmt::Debug for LedgeredContext<B> {
     }
 }
 
-// SAFETY: the blocks belong to `B`, and only `B` allocates and frees them. The caller of `new` has
-// promised that the views of `B` do not use their slot.
+// SAFETY: the blocks belong to `B`, and only `B` allocates and frees them. The caller of
+// `LedgeredContext::new` has promised that the views of `B` do not use their slot.
 unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -72,5 +72,5 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 }
 
 // SAFETY: the adaptor passes blocks and parts of blocks to the inner backend without changing them.
-// The adaptor's views are those of the inner backend, which ignore their slot.
+// The adaptor uses the views of the inner backend, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -2,8 +2,8 @@
 //!
 //! A [`Probe`], which you write for your backend, gives the tests access to the backend's memory.
 //! [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
-//! programs that are checked against a naive model. This is a complete test of a host backend whose
-//! views are slices:
+//! programs that are checked against a naive model. The following code is a complete test of a host
+//! backend whose views are slices:
 //!
 //! ```
 //! use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
@@ -46,10 +46,10 @@
 //!
 //! If a backend has a work queue, its probe needs two more kinds of methods, as in
 //! [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
-//! ([`Probe::write_later`], [`Probe::read_later`]), which tests the order of work. Methods of the
-//! second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]). If a probe does
-//! not support a method, the cases that need the method are printed as `SKIPPED`. To see the
-//! skipped cases, run `cargo test -- --nocapture`.
+//! ([`Probe::write_later`], [`Probe::read_later`]), so that the tests can check the order of work.
+//! Methods of the second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]).
+//! If a probe does not support a method, the cases that need the method are printed as `SKIPPED`.
+//! To see the skipped cases, run `cargo test -- --nocapture`.
 //!
 //! | starting point | description |
 //! |---|---|

@@ -26,7 +26,7 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
     payload.is::<PlannedPanic>()
 }
 
-/// The prefix of the message of [`panic_in_allocation`].
+/// The prefix of each message from [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
 /// Panics during an allocation, in the same way as a backend that panics on request.
@@ -45,7 +45,8 @@ pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
     text(payload).starts_with(IN_ALLOCATION)
 }
 
-/// Runs code that may panic deliberately, and returns `None` if it did. Any other panic propagates.
+/// Runs code that may panic deliberately, and returns `None` if the code did so. Any other panic
+/// propagates.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),

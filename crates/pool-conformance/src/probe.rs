@@ -19,7 +19,7 @@ pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
 /// The shared view type of a probe's backend.
 pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<'s, T>;
 
-/// The type of the pool errors of a probe's backend.
+/// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
 /// A function that returns the contents of a view at a certain point in the queue. Calling the
@@ -58,12 +58,12 @@ pub trait Probe: 'static {
     /// Returns the address at which a shared view starts. See [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
-    /// Waits until all earlier work is done, and returns the elements of a view.
+    /// Waits until all earlier work has finished, and returns the elements of a view.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
         self.read_shared::<T>(&view.as_view())
     }
 
-    /// Waits until all earlier work is done, and returns the elements of a shared view.
+    /// Waits until all earlier work has finished, and returns the elements of a shared view.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
     /// patterns. `read_shared` may read elements of all types, because the tests have written valid
     /// elements.
@@ -76,9 +76,9 @@ pub trait Probe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. Like a kernel or a copy that a user of the backend enqueues, the work is
-    /// not waited for. The work may run at any time before the next wait, on the queue of the
-    /// view's pool.
+    /// the view's length. The call does not wait for the work, just as users of the backend do not
+    /// wait after they have enqueued a kernel or a copy. The work may run at any time before the
+    /// next wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
     /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
@@ -89,16 +89,16 @@ pub trait Probe: 'static {
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. Calling the returned function yields the elements that the view
-    /// contains after all work that was enqueued before `read_later`, and before all work that was
-    /// enqueued after it.
+    /// the view has been dropped. The returned function returns the elements that the view contains
+    /// after all work that was enqueued before `read_later`, and before all work that was enqueued
+    /// after `read_later`.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
     /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
     /// program compares each view immediately. Override `open_reads` if reads wait for a device and
-    /// `read_later` can batch them. With batched reads, programs run faster and check the same
-    /// properties.
+    /// `read_later` can batch them. With batched reads, programs run faster, but still check the
+    /// same properties.
     fn open_reads(&self) -> usize {
         0
     }
@@ -110,7 +110,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue, or is complete
+    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue, or completes
     /// immediately.
     fn write_elsewhere<T: PodElement>(
         &self,
@@ -139,12 +139,12 @@ pub trait Probe: 'static {
 
     /// Acquires elements that are created one at a time, by code that may acquire from the same
     /// scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
-    /// default, the elements are created in the same order, and the host then writes them to a
-    /// view.
+    /// default, `acquire_with` creates the elements in the same order, and the host then writes
+    /// them to a view.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Scope::try_acquire`].
+    /// Returns the same errors as [`Scope::try_acquire`].
     fn acquire_with<'s, T: Element>(
         &self,
         scope: &Scope<'s, Self::Backend>,
@@ -161,7 +161,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`DynamicPool::try_acquire`].
+    /// Returns the same errors as [`DynamicPool::try_acquire`].
     fn acquire_named_with<T: Element>(
         &self,
         pool: &mut DynamicPool<Self::Backend>,
@@ -211,13 +211,13 @@ pub trait Probe: 'static {
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// Calls of the tests to a probe's backend and ledgers.
+/// Methods with which the tests access a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =
         <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
 
-    /// Returns the numbers of blocks that the backend has allocated, or `None` if blocks are not
+    /// Returns counts of the blocks that the backend has allocated, or `None` if blocks are not
     /// counted.
     fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)

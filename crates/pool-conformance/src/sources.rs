@@ -1,6 +1,6 @@
-//! Host memory that an upload reads and that changes afterwards. If a faulty backend reads the
-//! memory too late, it finds the changed bytes. Reading the changed bytes is not undefined
-//! behavior, because the bytes are atomic.
+//! Host memory that an upload reads and that a test changes after the upload. If a faulty backend
+//! reads the memory too late, it finds the changed bytes. Reading the changed bytes is not
+//! undefined behavior, because the bytes are atomic.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,7 +24,8 @@ impl Source {
     pub(crate) fn lend<R>(&self, upload: impl FnOnce(&[u8]) -> R) -> R {
         let (start, length) = (self.0.as_ptr().cast::<u8>(), self.0.len());
         // SAFETY: an `AtomicU8` has the same memory representation as a `u8`. Writing to the bytes
-        // requires `self`, which is borrowed while the bytes are lent and stays on this thread.
+        // requires access to `self`, which is borrowed while the bytes are lent and stays on this
+        // thread.
         upload(unsafe { std::slice::from_raw_parts(start, length) })
     }
 

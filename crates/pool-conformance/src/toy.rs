@@ -1,6 +1,6 @@
-//! The smallest backend that passes all tests, which shows what a new backend must implement. The
-//! toy allocates words on the heap, never fails, needs no ordering, and stores nothing with a
-//! shape.
+//! The smallest backend that passes all tests. The toy backend shows what a new backend must
+//! implement. The toy backend allocates words on the heap, never fails, requires no ordering of
+//! work, and stores no data with a cached shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;
@@ -15,9 +15,9 @@ use pool_core::{
 #[derive(Debug)]
 pub struct Toy;
 
-// SAFETY: a block is a leaked boxed slice of zeroed words, which is aligned to 8 and not shared.
-// `free` restores the box with the same number of words. Any thread may own and free a block. Host
-// views need no ordering.
+// SAFETY: a block is a leaked boxed slice of zeroed words, which is aligned to 8 bytes and not
+// shared. `free` reconstructs the box with the same number of words. Any thread may own and free a
+// block. Host views need no ordering.
 unsafe impl PoolBackend for Toy {
     type Layout = Slots;
     type Context = ();

@@ -1,12 +1,12 @@
-//! The probe of the [`Toy`] backend, which is wrapped in a ledger. Any backend whose views are
-//! slices needs a similar probe.
+//! The probe for the [`Toy`] backend, which is wrapped in a backend with a ledger. Any backend
+//! whose views are slices needs a similar probe.
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};
 use crate::probe::{Probe, SkipReason};
 use crate::toy::Toy;
 
-/// The probe of the [`Toy`] backend, which is wrapped in a ledger.
+/// The probe for the [`Toy`] backend, which is wrapped in a backend with a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
     /// The ledger that records the blocks that pools allocate and free.
@@ -17,7 +17,7 @@ impl Probe for ToyProbe {
     type Backend = LedgeredBackend<Toy>;
 
     fn context(&self) -> LedgeredContext<Toy> {
-        // SAFETY: the views of the toy are slices, which do not use their slot.
+        // SAFETY: the views of `Toy` are slices, which do not use their slot.
         unsafe { LedgeredContext::new((), self.ledger.clone()) }
     }
 

@@ -8,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates an empty value, in which the first list is open.
+    /// Creates a value that contains only one list, which is empty and open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
@@ -35,7 +35,7 @@ impl Lists {
 }
 
 /// Groups `pairs` by their first members. For each index below `count`, the result contains the
-/// second members of the index's pairs, in the order of `pairs`.
+/// second members of all pairs that begin with this index, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

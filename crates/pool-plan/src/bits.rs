@@ -2,7 +2,7 @@
 
 use crate::transposed::merge_transposed;
 
-/// The number of words in a matrix below which a second thread would start too late to be useful.
+/// The number of words in a matrix below which a second thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
 /// The maximum number of threads. More threads would only wait for the memory bus.
@@ -22,17 +22,17 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets the matrix to zeros, and reuses its allocation if that is large enough. All zeros are
-    /// written explicitly, because a page that is read before it is written costs a second page
-    /// fault, for which all threads wait.
+    /// Resets the matrix to zeros, and reuses its allocation if the allocation is large enough. All
+    /// zeros are written explicitly, because reading a page before writing to it causes a second
+    /// page fault, for which all threads must wait.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns the number of threads, at most `threads`, that are worth starting if each of them
-    /// changes a part of the matrix.
+    /// Returns how many threads, up to `threads`, are worth starting if each thread changes a part
+    /// of the matrix.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -47,7 +47,7 @@ impl BitMatrix {
         &self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Returns the words that store a row, for modification.
+    /// Returns the words that store a row, as a mutable slice.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }

@@ -1,4 +1,4 @@
-//! Buffers of an interval problem, with their lifetimes and gaps.
+//! The buffers of an interval problem, with their lifetimes and gaps.
 
 use crate::error::PlanError;
 use crate::limits;
@@ -6,8 +6,8 @@ use crate::limits;
 /// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use the
 /// buffer's bytes.
 ///
-/// The buffer's contents are lost during a gap. After the gap, the buffer is at the same offset,
-/// but its bytes may have changed.
+/// The buffer's contents are lost during a gap. After the gap, the buffer is still at the same
+/// offset, but its bytes may have changed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -23,8 +23,8 @@ pub struct Gap {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
-    /// The buffer's name, unique in the problem. If the name is empty, messages show the buffer's
-    /// index, such as `#7`.
+    /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
+    /// the buffer's index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The first time at which the buffer is live.
@@ -33,10 +33,10 @@ pub struct Buffer {
     pub upper: i64,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The alignment of the buffer's offset, a power of two.
+    /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The offset at which the buffer must be placed, if it is fixed.
+    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The time spans during which other buffers may use the buffer's bytes, in ascending order.
@@ -80,8 +80,8 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Returns an error if the lifetime or the gaps of the buffer are impossible. The error names
-    /// the buffer with the given index.
+    /// Returns an error if the lifetime or the gaps of the buffer are invalid. The error names the
+    /// buffer with the given index.
     pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);

@@ -1,25 +1,26 @@
-//! Bundles of items. All items of a bundle are placed together, which makes the remaining problem
+//! Bundles of items. All items of a bundle are placed together, so the remaining problem is
 //! smaller.
 //!
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile, in which each item lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. Bundles exclude some plans. Bundles are useful because they undo any number of
-//! straight cuts of a rectangle, and because the tensors of a neural network form chains. Chains
-//! are formed before piles, because equal sizes are a stronger hint than equal lifetimes.
+//! combined. The use of bundles excludes some plans. Bundles are nevertheless useful, because they
+//! can reassemble a rectangle that was divided by straight cuts, and because the tensors of a
+//! neural network form chains. Chains are formed before piles, because equal sizes are a stronger
+//! hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The maximum number of passes over all items. Deeply nested bundles need more passes, but most of
-/// these passes visit only a few items.
+/// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
+/// of these passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items for which bundles are formed. Making a pass and planning the bundles
-/// for the first time take a few milliseconds for this number of items.
+/// The maximum number of items for which bundles are formed. For this number of items, one pass and
+/// the first plan of the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
-/// The number that stands for "no bundle".
+/// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
 
 /// The items of a timeline, combined into bundles.
@@ -87,7 +88,8 @@ impl Bundles {
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
-    /// Returns the problem of placing the outermost bundles, and the lifetimes of these bundles.
+    /// Returns the reduced problem, in which the outermost bundles are placed, together with the
+    /// lifetimes of these bundles.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
@@ -121,9 +123,9 @@ impl Bundles {
         offsets
     }
 
-    /// Forms chains. If a node ends when another node of the same size begins, both nodes share an
-    /// offset.
-    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
+    /// Forms chains. If one node ends when another node of the same size begins, both nodes receive
+    /// the same offset.
+    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
         // Each edge contains the time at which a node ends or begins, the node's size, and `true`
         // if the node begins.
@@ -162,7 +164,7 @@ impl Bundles {
     }
 
     /// Forms piles of nodes that are live in the same sections.
-    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
+    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
         // Nodes with larger alignments come first, because this order needs less padding.
         let key = |one: &u32| {
@@ -192,7 +194,7 @@ impl Bundles {
     }
 
     /// Adds a bundle that contains the given nodes at the given offsets.
-    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
+    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
     fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
         let number = index(self.nodes.len());
         let mut bundle =
@@ -258,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Bundles that are stacked on top of each other are a valid plan, even with alignments and
+    /// Stacking the bundles on top of each other gives a valid plan, even with alignments and
     /// buffers of size 0.
     #[test]
     fn bundles_above_each_other_are_a_plan() {

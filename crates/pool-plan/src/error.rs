@@ -74,7 +74,7 @@ pub enum PlanError {
     /// Two buffers have the same name.
     #[error("buffers {first} and {second} are both named {id}: give each buffer its own name")]
     DuplicateId {
-        /// The name that both buffers have.
+        /// The name that the two buffers share.
         id: String,
         /// The index of the first buffer.
         first: usize,
@@ -82,7 +82,7 @@ pub enum PlanError {
         second: usize,
     },
     /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
-    /// limit keeps the planner's own memory use within bounds.
+    /// limit keeps the memory use of the planner itself within bounds.
     #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
         /// The name of the list that is too long.
@@ -113,8 +113,8 @@ pub enum PlanError {
         /// The length that the list must have.
         expected: usize,
     },
-    /// Edges lead from a free marker of a buffer to the buffer's alloc marker. No operation could
-    /// use a buffer that is freed before it is allocated.
+    /// A path of edges leads from a free marker of a buffer to the buffer's alloc marker. No
+    /// operation could use this buffer, because it would be freed before it is allocated.
     #[error(
         "buffer {id}: operation {freed_by} frees the buffer, but comes before operation \
          {allocated_by}, which allocates the buffer"
@@ -127,7 +127,7 @@ pub enum PlanError {
         /// The first free marker that precedes the alloc marker.
         freed_by: usize,
     },
-    /// The edges between the operations form a cycle.
+    /// Some of the edges between operations form a cycle.
     #[error("the operations depend on each other in a cycle: {operations:?}")]
     Cycle {
         /// The operations of one cycle, in order.
@@ -136,21 +136,21 @@ pub enum PlanError {
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits, because some buffers that are live at the same time need more bytes than the
-    /// capacity.
+    /// No plan fits within the capacity, because some buffers that are live at the same time need
+    /// more bytes.
     #[error(
         "no plan fits in {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
     )]
     Infeasible {
         /// The capacity in bytes.
         capacity: u64,
-        /// The minimum number of bytes that every plan needs.
+        /// The minimum number of bytes that any plan needs.
         bound: u64,
         /// The indices of the buffers that together exceed the capacity.
         witness: Vec<usize>,
     },
-    /// An exhaustive search proved that no plan fits, although the lower bound does not exceed the
-    /// capacity.
+    /// An exhaustive search proved that no plan fits within the capacity, although the lower bound
+    /// does not exceed it.
     #[error(
         "no plan fits in {capacity} bytes: every placement was tried (lower bound {bound}, best \
          plan {best})"
@@ -158,13 +158,13 @@ pub enum PlanError {
     ProvedInfeasible {
         /// The capacity in bytes.
         capacity: u64,
-        /// The exact lower bound, which does not exceed the capacity.
+        /// The exact lower bound in bytes, which does not exceed the capacity.
         bound: u64,
-        /// The peak of the best plan found.
+        /// The peak of the best plan that the planner found, in bytes.
         best: u64,
     },
-    /// The planner found no plan within the capacity before the budget ended. Such a plan may
-    /// exist.
+    /// The planner found no plan within the capacity before the budget ended. A plan within the
+    /// capacity may nevertheless exist.
     #[error(
         "no plan within {capacity} bytes was found in the time budget (lower bound {bound}, best \
          plan {best}): allow more time, or {best} bytes"
@@ -174,7 +174,7 @@ pub enum PlanError {
         capacity: u64,
         /// The exact lower bound.
         bound: u64,
-        /// The peak of the best plan found.
+        /// The peak of the best plan that the planner found, in bytes.
         best: u64,
     },
     /// A problem with several memories must contain at least one memory.
@@ -183,7 +183,7 @@ pub enum PlanError {
     /// Two memories have the same name.
     #[error("memories {first} and {second} are both named {name}: give each memory its own name")]
     DuplicateMemory {
-        /// The name that both memories have.
+        /// The name that the two memories share.
         name: String,
         /// The index of the first memory.
         first: usize,
@@ -200,7 +200,7 @@ pub enum PlanError {
         /// A description of the mistake.
         what: &'static str,
     },
-    /// A buffer names a memory that does not exist in the problem.
+    /// A buffer names a memory that is not part of the problem.
     #[error("buffer {id}: there is no memory {memory}")]
     UnknownMemory {
         /// The name of the buffer.
@@ -230,8 +230,8 @@ pub enum PlanError {
         /// The capacity that the options set, in bytes.
         capacity: u64,
     },
-    /// Some buffers are live at the same time, but all memories that they may be placed in are too
-    /// small for them.
+    /// Some buffers are live at the same time, but the memories in which they may be placed are too
+    /// small for all of them.
     #[error(
         "memories {memories:?} have {capacity} bytes, but the {} buffers that may use only these \
          memories need {bound} bytes at time {time}",
@@ -244,13 +244,13 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// A time at which all of the buffers are live.
+        /// A time at which all of these buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
     /// The planner found no plan within the capacities of all memories. Either an exhaustive search
-    /// proved that no such plan exists, or the budget ended before the search.
+    /// proved that no such plan exists, or the budget ended first.
     #[error(
         "no plan for {buffers} buffers within the capacities of {memories} memories {}",
         if *proved {
@@ -283,10 +283,12 @@ pub enum PlanError {
         /// A description of the mistake at the line and the column.
         message: String,
     },
-    /// The planner computed a plan that the validator rejects, which is a bug in this crate.
+    /// The planner computed a plan that the validator rejects. This error indicates a bug in this
+    /// crate.
     #[error("this is a bug in pool-plan, please report it: the planner produced an invalid plan")]
     Rejected(#[source] Violation),
-    /// The planner reached a state that should be impossible, which is a bug in this crate.
+    /// The planner reached a state that should be impossible. This error indicates a bug in this
+    /// crate.
     #[error("this is a bug in pool-plan, please report it: {what}")]
     Internal {
         /// A description of the state that the planner reached.

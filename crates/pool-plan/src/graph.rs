@@ -1,11 +1,12 @@
-//! The parts of a graph problem: the edges between operations, and the buffers that operations use.
+//! The parts of a graph problem, which are the edges between operations and the buffers that
+//! operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EdgeKind {
-    /// The second operation begins after the first has completed and its writes are visible.
+    /// The second operation begins only after the first has completed and its writes are visible.
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
@@ -53,35 +54,35 @@ pub enum Role {
     Pinned,
 }
 
-/// A buffer that operations of a graph use.
+/// A buffer that is used by the operations of a graph.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
-    /// The buffer's name, unique in the problem. If the name is empty, messages show the buffer's
-    /// index, such as `#7`.
+    /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
+    /// the buffer's index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The alignment of the buffer's offset, a power of two.
+    /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The offset at which the buffer must be placed, if it is fixed.
+    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The alloc marker. Every use of the buffer is either this operation or comes after it.
     ///
     /// If memory becomes available between two operations (on a stream that waits for events), add
-    /// a separate operation to the graph for that point.
+    /// an operation to the graph that represents this point.
     pub allocated_by: usize,
     /// The free markers. Every use of the buffer is either one of these operations or precedes one
     /// of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
-    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. If edges
-    /// lead from a free marker to the alloc marker, the problem is refused, because no use could
-    /// lie between the two markers.
+    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
+    /// is refused if a path of edges leads from a free marker to the alloc marker, because the
+    /// buffer could then never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The role of the buffer, which determines whether the buffer may share bytes with other
@@ -91,7 +92,7 @@ pub struct GraphBuffer {
 }
 
 impl GraphBuffer {
-    /// Creates a temporary buffer of `size` bytes that is live from its alloc marker to its free
+    /// Creates a temporary buffer of `size` bytes, which is live from its alloc marker to its free
     /// markers.
     #[must_use]
     pub fn new(

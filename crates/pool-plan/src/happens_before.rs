@@ -1,5 +1,5 @@
-//! The happens-before problem. The operations of an acyclic graph use buffers, on any number of
-//! streams.
+//! The happens-before problem, in which the operations of an acyclic graph use buffers on any
+//! number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -12,7 +12,8 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// The operations of a graph and the buffers that they use. Two buffers may share bytes only if
-/// edges of full completion lead from every use of one buffer to the alloc marker of the other.
+/// edges that wait for completion lead from every use of one buffer to the alloc marker of the
+/// other.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -39,7 +40,7 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Creates the problem of placing `buffers` that the operations `0..operations` use.
+    /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
     ///
     /// # Errors
     /// Returns an error in the following cases:
@@ -47,7 +48,7 @@ impl HappensBeforeProblem {
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An edge or a buffer names an operation that does not exist, or the edges form a cycle.
+    /// - An edge or a buffer names an operation that does not exist, or some edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
@@ -77,13 +78,13 @@ impl HappensBeforeProblem {
         Ok(Self { operations, edges, buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of
-    /// the highest byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
-    /// although neither is ordered before the other, an offset that is not aligned, or an offset
-    /// that differs from the fixed offset.
+    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
+    /// share bytes although neither is ordered before the other, an offset that is not aligned, or
+    /// an offset that differs from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
@@ -102,8 +103,8 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. Use `without_offsets` to plan again if the
-    /// offsets come from an older plan.
+    /// Returns the problem without fixed offsets. If the offsets come from an older plan, use
+    /// `without_offsets` to plan again from scratch.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
@@ -143,8 +144,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// The error text of this type contains all sources of an error, because serde formats can only
-    /// report a text.
+    /// The error text of this type contains all sources of the error, because a serde format can
+    /// report an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,5 +1,5 @@
-//! The textbook heuristics and their names. A plan can be compared with each heuristic, and the
-//! planner reports the heuristics that it did not try.
+//! The textbook heuristics and their names. A plan can be compared with the plan of each heuristic,
+//! and the planner reports the heuristics that it did not try.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 /// is placed in a free range between the buffers with which it must not share bytes, or above all
 /// of them.
 ///
-/// If two buffers are tied in the order, their starts decide, followed by their positions in the
-/// problem. In problems of up to 4,096 buffers, a second plan breaks the last ties by the names of
-/// the buffers. If an interval problem is solved with a tolerance of 1 and without a capacity, the
-/// plan is at least as good as the plan of every heuristic, except for those listed in
-/// [`Plan::untried`](crate::Plan::untried).
+/// Ties in the order are broken by the starts of the buffers, and then by their positions in the
+/// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
+/// instead of by position. If an interval problem is solved with a tolerance of 1 and without a
+/// capacity, the plan is at least as good as the plan of every heuristic, except for those listed
+/// in [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
@@ -38,8 +38,8 @@ pub enum GreedyOrder {
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.
     Conflicts,
-    /// The buffer that ends last comes first. The order by end is the same as the order by start,
-    /// with time reversed.
+    /// The buffer that ends last comes first. The order by end equals the order by start with time
+    /// reversed.
     End,
     /// The buffers that are live at the time with the most live bytes come first, in descending
     /// order of size (greedy by breadth, as in `TFLite`).
@@ -52,8 +52,8 @@ pub enum GreedyOrder {
 pub enum GreedyFit {
     /// Selects the lowest range.
     First,
-    /// Selects the smallest range. If several ranges are equally small, this rule selects the
-    /// lowest one.
+    /// Selects the smallest range. If several ranges are equally small, the rule selects the lowest
+    /// one.
     Best,
 }
 

@@ -1,4 +1,5 @@
-//! The interval problem. Each buffer is live from one time to another, on a single stream.
+//! The interval problem, in which each buffer is live from one time to another, and all buffers are
+//! used on a single stream.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
@@ -8,8 +9,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, with their lifetimes in call order. Two buffers may share bytes if
-/// they are never live at the same time.
+/// The buffers of one stream, with lifetimes that are measured in call order. Two buffers may share
+/// bytes if they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -32,8 +33,8 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The maximum number of buffers and gaps in a problem. A program that reads a file may stop
-    /// reading at this limit.
+    /// The maximum number of buffers and gaps in a problem. A program that reads a problem from a
+    /// file may stop reading at this limit.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
     /// Creates the problem of placing `buffers`.
@@ -58,13 +59,13 @@ impl IntervalProblem {
         Ok(Self { buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of
-    /// the highest byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
-    /// while both are live, an offset that is not aligned, or an offset that differs from the fixed
-    /// offset.
+    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
+    /// share bytes while both are live, an offset that is not aligned, or an offset that differs
+    /// from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
@@ -131,8 +132,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The error text of this type contains all sources of an error, because serde formats can only
-    /// report a text.
+    /// The error text of this type contains all sources of the error, because a serde format can
+    /// report an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

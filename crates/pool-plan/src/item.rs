@@ -1,4 +1,4 @@
-//! The size, alignment and fixed offset of a buffer. The only other input of the solvers is the
+//! The size, alignment and fixed offset of a buffer. The only other input to the solvers is the
 //! list of conflicts between buffers.
 
 /// The size of a buffer, and the constraints on its offset.
@@ -8,11 +8,11 @@ pub(crate) struct Item {
     pub(crate) size: u64,
     /// The alignment, which is a power of two that divides the offset.
     pub(crate) alignment: u64,
-    /// The offset at which the item must be placed, if it is fixed.
+    /// The fixed offset of the item, or `None` if the planner may choose the offset.
     pub(crate) fixed: Option<u64>,
 }
 
-/// Returns the end of the highest byte that any item occupies.
+/// Returns the offset just past the highest byte that any item occupies.
 pub(crate) fn peak(items: &[Item], offsets: &[u64]) -> u64 {
     items.iter().zip(offsets).map(|(item, offset)| offset + item.size).max().unwrap_or(0)
 }

@@ -1,6 +1,5 @@
-//! An offline memory planner, which places buffers whose lifetimes are known in advance, so that
-//! together they need as few bytes as possible. Each plan contains a certificate that states a
-//! lower bound.
+//! An offline memory planner, which places buffers with known lifetimes in such a way that together
+//! they need as few bytes as possible. Each plan contains a certificate that states a lower bound.
 //!
 //! The crate solves three kinds of problem. In an [`IntervalProblem`], each buffer is live from one
 //! time to another, as if all buffers were used on a single stream. In a [`HappensBeforeProblem`],
@@ -32,7 +31,7 @@
 //! The file `docs/planner.md` in the repository describes the algorithms and their sources, and
 //! compares the results with those of other planners.
 //!
-//! No feature is enabled by default, so that `thiserror` is the only dependency. The crate
+//! No feature is enabled by default, so `thiserror` is the only dependency by default. The crate
 //! `pool-plan-cli` provides the command `pool-plan`, and the crate `pool-replay` reads CSV files
 //! and allocator logs.
 //!

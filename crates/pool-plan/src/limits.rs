@@ -9,15 +9,16 @@ use crate::error::PlanError;
 /// bytes of memory for each buffer and each gap.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// The maximum number of buffers in a graph. With the maximum number of buffers, a matrix with one
-/// bit per pair of buffers takes 1 GiB.
+/// The maximum number of buffers in a graph. For the maximum number of buffers, a matrix with one
+/// bit per pair of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
-/// The maximum number of edges in a graph, and the maximum number of free markers of its buffers.
+/// The maximum number of edges in a graph, which is also the maximum number of free markers of all
+/// its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// Returns the name of a buffer for messages. The name is the buffer's own name, or the buffer's
-/// index if it has no name.
+/// Returns the name by which messages refer to a buffer. The name is the buffer's own name, or the
+/// buffer's index if it has no name.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
@@ -65,8 +66,8 @@ pub(crate) fn check_intervals(
 /// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
 ///
 /// In the worst plan that a solver can produce, all buffers are stacked on top of each other and on
-/// top of the highest fixed buffer, and padding is added to each of them. The sum of all sizes and
-/// paddings fits in the integer type, so later arithmetic on offsets never overflows.
+/// top of the highest fixed buffer, and padding is added to each of them. If the sum of all sizes
+/// and paddings fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

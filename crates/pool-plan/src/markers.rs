@@ -8,8 +8,8 @@ use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker that may precede the alloc marker of the same buffer. The positions of both
-/// markers are positions in the order of operations.
+/// A free marker that may precede the alloc marker of the same buffer. The position of each marker
+/// is its position in the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
@@ -19,8 +19,8 @@ struct Doubt {
     marker: usize,
 }
 
-/// Returns an error if edges of any kind lead from a free marker of a buffer to the buffer's alloc
-/// marker.
+/// Returns an error if a path of edges of any kind leads from a free marker of a buffer to the
+/// buffer's alloc marker.
 ///
 /// # Errors
 /// Fails if a free marker precedes its alloc marker. The error names the first buffer with such a
@@ -42,8 +42,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // An entry for each position in the order of operations, with one bit for each of 64 free
-    // markers. A bit is set if its free marker precedes the operation at the position.
+    // One word for each position in the order of operations, with one bit for each of 64 free
+    // markers. A bit is set if its free marker precedes the operation at this position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;

@@ -7,12 +7,12 @@ use crate::buffer::Buffer;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Memory {
-    /// The memory's name, unique in the problem.
+    /// The memory's name, which must be unique in the problem.
     pub name: String,
-    /// The size of the memory in bytes, if it is limited.
+    /// The size of the memory in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost of each byte, up to the end of the highest buffer in the memory.
+    /// The cost of each byte below the end of the highest buffer in the memory.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
     /// The cost of each byte that is read from or written to the memory.
@@ -21,8 +21,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Creates a memory without a capacity. The cost of the memory is 1 per byte, and traffic is
-    /// free.
+    /// Creates a memory without a capacity. Each byte of the memory costs 1, and traffic is free.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, cost: 1, traffic_cost: 0 }
@@ -32,14 +31,15 @@ impl Memory {
 /// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset is an offset in `memory`, or in the only
-    /// allowed memory.
+    /// The lifetime, size and alignment. A fixed offset counts from the start of `memory`, or of
+    /// the only allowed memory.
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
     /// The number of bytes that are read from and written to the buffer during its lifetime.
     pub traffic: u64,
-    /// The memory in which the buffer must be placed, if it is fixed.
+    /// The memory in which the buffer must be placed, or `None` if the planner may choose the
+    /// memory.
     pub memory: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl AsRef<Buffer> for MemoryBuffer {
 }
 
 impl MemoryBuffer {
-    /// Creates a buffer that may be placed in `memories`. Its traffic equals its size.
+    /// Creates a buffer that may be placed in `memories`. The buffer's traffic equals its size.
     #[must_use]
     pub fn new(buffer: Buffer, memories: impl IntoIterator<Item = usize>) -> Self {
         let traffic = buffer.size;
@@ -58,7 +58,7 @@ impl MemoryBuffer {
     }
 
     /// Returns the memories in which the buffer may be placed. If `memory` is set, the buffer may
-    /// only be placed in that memory.
+    /// be placed only in that memory.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
@@ -74,15 +74,16 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live at one time in one memory. A list of prices is the witness
-/// of a bound.
+/// The price of each byte that is live at one time in one memory. A list of prices serves as the
+/// witness of a bound.
 ///
 /// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
-/// minimum cost of a buffer is the lowest cost among its memories. The cost of a buffer in a memory
-/// is the cost of its traffic plus its size times the sum of the prices over its lifetime. If the
-/// prices of a memory add up to more than its cost per byte, the bound is reduced by the difference
-/// times the memory's capacity. The prices of a memory without a capacity must not exceed its cost
-/// per byte. (The prices solve the dual of the linear program that assigns buffers to memories.)
+/// minimum cost of a buffer is its lowest cost in any memory that it allows. The cost of a buffer
+/// in a memory is the cost of its traffic plus its size times the sum of the prices over its
+/// lifetime. If the prices of a memory add up to more than its cost per byte, the bound is reduced
+/// by the difference times the memory's capacity. The prices of a memory without a capacity must
+/// not exceed its cost per byte. (The prices solve the dual of the linear program that assigns
+/// buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {

@@ -1,12 +1,12 @@
 //! The operations of a graph that edges or buffers name. A graph may contain more operations than
-//! fit in memory. Operations that no edge and no buffer names are unordered, so they are not
-//! stored.
+//! would fit in memory. Operations that neither an edge nor a buffer names are unordered, so they
+//! are not stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
-/// The operations that edges or buffers name. The solver represents an operation by its index in
-/// the list.
+/// The operations that edges or buffers name. The solver represents each operation by its index in
+/// this list.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
     /// The numbers of the operations that edges or buffers name, in ascending order.
@@ -41,7 +41,7 @@ impl Operations {
         self.named[index]
     }
 
-    /// Returns the indices to which the given edges lead from each index.
+    /// Returns, for each index, the indices to which the given edges lead.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }

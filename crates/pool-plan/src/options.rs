@@ -10,26 +10,27 @@ use crate::error::PlanError;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
-    /// The capacity in bytes, if there is one. The solver then returns the first plan that fits,
-    /// without minimising the peak.
+    /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
+    /// returns the first plan that fits within it, without minimising the peak.
     pub capacity: Option<u64>,
     /// The time limit for planning. The solver always completes the first greedy plan, even if this
-    /// takes longer.
+    /// exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
-    /// the number of rounds is fixed and the budget is large enough, the plan depends only on the
-    /// problem and the seed.
+    /// the number of rounds is limited and the budget is large enough for all of them, the plan
+    /// depends only on the problem and the seed.
     pub rounds: Option<u32>,
-    /// The solver stops if the peak is at most `tolerance` times the lower bound.
+    /// The solver stops when the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
-    /// The seed for all random choices.
+    /// The seed for all random choices of the solver.
     pub seed: u64,
     /// The number of threads that the search uses.
     pub threads: usize,
 }
 
 impl Default for Options {
-    /// Returns the default options: minimise the peak for up to ten seconds on two threads.
+    /// Returns the default options, with which the solver minimises the peak for up to ten seconds
+    /// on two threads.
     fn default() -> Self {
         Self {
             capacity: None,
@@ -93,7 +94,7 @@ impl Monitor {
         }
     }
 
-    /// Asks the planner to stop and return its best plan so far.
+    /// Asks the planner to stop and to return the best plan that it has found so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

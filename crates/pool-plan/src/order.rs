@@ -11,8 +11,8 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The maximum size, in words, of the matrix of operations and buffers that is built at one time.
-/// This size equals 32 MiB.
+/// The maximum size, in words, of the part of the matrix of operations and buffers that is built at
+/// one time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin
@@ -25,7 +25,7 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
     let after = operations.after(full);
-    // The order exists, because the problem was checked for cycles when it was created.
+    // The order exists, because no problem that contains a cycle can be created.
     let order = operations.in_order(problem.edges()).unwrap_or_default();
     let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
     let threads = precedes.threads_of(threads);
@@ -47,7 +47,7 @@ struct Relation<'a> {
     /// The operations in topological order, so that no operation comes after an operation that
     /// depends on it.
     order: Vec<u32>,
-    /// The operations that wait until an operation is complete, listed for each operation.
+    /// For each operation, the operations that wait until it is complete.
     after: Lists,
 }
 
@@ -75,8 +75,8 @@ impl Relation<'_> {
         }
     }
 
-    /// Sets, in the row of each operation, the bits of the given buffers that are allocated after
-    /// the operation.
+    /// For each operation, sets the bits of the given buffers that are allocated after the
+    /// operation.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // The number of buffers is large enough for several threads, and is not a multiple of the
-        // word size.
+        // The number of buffers is large enough to start several threads, and is not a multiple of
+        // the word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {
             let one = Edge::full(random.below(to), to);

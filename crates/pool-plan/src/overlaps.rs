@@ -1,8 +1,8 @@
-//! Finds overlapping spans in a timeline, on demand.
+//! Finds overlapping spans in a timeline on demand.
 //!
 //! Spans are sorted by the sections in which they begin. Spans that begin within another span are
-//! adjacent in the sorted list. Spans that began earlier and are still live are found with the help
-//! of the latest ends of blocks of spans. A query reads memory sequentially, and the data structure
+//! adjacent in the sorted list. To find spans that began earlier and are still live, a query reads
+//! the latest end of each block of spans. A query reads memory sequentially, and the data structure
 //! needs only 16 bytes per span.
 
 use std::ops::Range;
@@ -18,18 +18,18 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// The first span that begins in each section or later. The last entry of the list is the
-    /// number of spans.
+    /// For each section, the first span that begins in this section or later. The last entry of the
+    /// list is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each span of the timeline in the sorted list of spans. The position of a
-    /// span of size 0 is 0.
+    /// The position of each span of the timeline in the sorted list of spans. The position is 0 for
+    /// a span whose item has size 0.
     places: Vec<u32>,
-    /// The section in which each span ends, exclusive.
+    /// For each span, the exclusive end of its range of sections.
     uppers: Vec<u32>,
-    /// The latest end of each block, of each block of blocks, and so on, up to the level that
-    /// consists of a single block.
+    /// The latest end of any span in each block, in each block of blocks, and so on, up to the
+    /// level that consists of a single block.
     latest: Vec<Vec<u32>>,
 }
 
@@ -109,13 +109,14 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Returns the ends that are stored for a level. Level 0 contains the ends of the spans, and
-    /// each higher level contains the latest end of each block.
+    /// Returns the ends that are stored at the given level. Level 0 contains the ends of the spans,
+    /// and each higher level contains the latest end of each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the entries of a block that are still live. On level 0, the function visits a span.
+    /// Visits the entries of a block that are still live. On level 0, the entries are the spans
+    /// themselves.
     fn descend(
         &self,
         level: usize,
@@ -138,7 +139,7 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Appends the items that overlap an item. An overlapping item may be appended twice.
+    /// Appends all items that overlap the given item. An overlapping item may be appended twice.
     // Uncounted: the loop needs no counter, because a repair counts the items that are found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {

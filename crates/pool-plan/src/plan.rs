@@ -1,4 +1,4 @@
-//! A plan, which consists of offsets and a certificate for their quality.
+//! A plan, which consists of offsets and a certificate that proves their quality.
 
 use crate::heuristic::GreedyHeuristic;
 
@@ -16,7 +16,7 @@ pub struct Plan {
     pub proof: Proof,
     /// The textbook heuristics that were not tried, because the budget ended or the plan was
     /// already good enough. The plan of an untried heuristic may be better than this plan. The list
-    /// is empty if no plan can be better.
+    /// is empty if no plan can be better than this plan.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -62,18 +62,19 @@ pub enum Proof {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
-    /// The end of the highest byte that the plan uses. An arena for the plan needs this number of
-    /// bytes.
+    /// The offset just past the highest byte that the plan uses. An arena for the plan needs this
+    /// number of bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
-    /// lower than the exact bound, if computing the exact bound takes more than half of the budget.
+    /// lower than the exact bound if computing the exact bound would take more than half of the
+    /// budget.
     pub bound: u64,
     /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,
-    /// A number of bytes below which no plan exists, which an exhaustive search proved. The number
+    /// A number of bytes below which no plan exists, as an exhaustive search has proved. The number
     /// is never lower than `bound`.
     ///
-    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
+    /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,
 }
 
@@ -93,7 +94,7 @@ impl Certificate {
     }
 }
 
-/// Converts a number of bytes to a floating-point number, in order to compute a ratio.
+/// Converts a number of bytes to a floating-point number, so that a ratio can be computed.
 #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
 pub(crate) fn as_float(bytes: u64) -> f64 {
     bytes as f64

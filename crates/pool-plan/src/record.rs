@@ -1,6 +1,6 @@
-//! The record of a captured graph, stored in a file. A record contains a graph problem, the offsets
-//! of a plan, and information for people. `pool-plan solve`, `pool-plan replay` and
-//! `pool-plan export` read record files.
+//! The record of a captured graph, which can be stored in a file. A record contains a graph
+//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`,
+//! `pool-plan replay` and `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location that requested a buffer.
+/// The source location from which a buffer was requested.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -23,8 +23,9 @@ pub struct Caller {
 /// A graph problem with information about the graph, which consists of the offsets of the buffers,
 /// the callers that requested them, and the streams of the operations.
 ///
-/// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`],
-/// whose buffers may contain offsets, plus the optional keys `capacity`, `streams` and `callers`.
+/// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
+/// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams` and
+/// `callers`.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
@@ -50,7 +51,7 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// Creates the record of a problem without further information.
+    /// Creates the record of a problem, without further information.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
@@ -69,13 +70,13 @@ impl GraphRecord {
         self.with_buffers(buffers)
     }
 
-    /// Returns the record with other buffers. The new buffers may have different sizes, alignments
-    /// or offsets, but their number must be the same.
+    /// Returns the record with its buffers replaced. The new buffers may have different sizes,
+    /// alignments or offsets, but their number must be the same.
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if the number of buffers differs. Returns the errors of
-    /// [`HappensBeforeProblem::new`] if the problem is invalid.
+    /// Returns [`PlanError::WrongCount`] if the number of buffers differs. Returns the same errors
+    /// as [`HappensBeforeProblem::new`] if the problem is invalid.
     pub fn with_buffers(self, buffers: Vec<GraphBuffer>) -> Result<Self, PlanError> {
         check_count("buffers", buffers.len(), self.problem.buffers().len())?;
         let (operations, edges) = (self.problem.operations(), self.problem.edges().to_vec());
@@ -83,7 +84,7 @@ impl GraphRecord {
     }
 
     /// Returns the record with the given capacity, which is the number of bytes available for all
-    /// buffers.
+    /// buffers together.
     #[must_use]
     pub fn with_capacity(self, bytes: u64) -> Self {
         Self { capacity: Some(bytes), ..self }
@@ -122,7 +123,7 @@ impl GraphRecord {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
     }
 
-    /// Returns the number of bytes that are available for all buffers.
+    /// Returns the number of bytes that are available for all buffers together.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.capacity
@@ -144,7 +145,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns the writer's error.
+    /// Returns an error if the writer fails.
     pub fn write_to(&self, mut to: impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut to, self)?;
         writeln!(to)?;
@@ -156,8 +157,8 @@ impl GraphRecord {
     /// # Errors
     ///
     /// Returns [`PlanError::Parse`] with the line and column if the text is not the JSON object of
-    /// a record. Returns the errors of [`HappensBeforeProblem::new`] if the problem is invalid.
-    /// Returns [`PlanError::WrongCount`] if a list has the wrong length.
+    /// a record. Returns the same errors as [`HappensBeforeProblem::new`] if the problem is
+    /// invalid. Returns [`PlanError::WrongCount`] if a list has the wrong length.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }
@@ -228,8 +229,8 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// The error text of this type contains all sources of an error, because serde formats can only
-    /// report a text.
+    /// The error text of this type contains all sources of the error, because a serde format can
+    /// report an error only as text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

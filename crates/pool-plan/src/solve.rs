@@ -1,4 +1,4 @@
-//! The solver prepares the input of the portfolio and checks its result.
+//! The solver, which prepares the input for the portfolio and checks the portfolio's result.
 
 use std::time::Instant;
 
@@ -24,24 +24,24 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. A
-/// search of more pairs would take a millisecond for a single step. Repairs do not need a list of
+/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. With
+/// more pairs, a single step of the search would take a millisecond. Repairs do not need a list of
 /// pairs, because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// The maximum number of pairs of conflicting items for which a graph is searched exactly or
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The estimated time until the first plan of a graph, as a multiple of the time for computing the
-/// order relation: [without conflicts, additional time if all buffers conflict]. If there are many
-/// conflicts, most of the time is spent on them.
+/// The estimated time until the first plan of a graph is computed, as a multiple of the time for
+/// computing the order relation: [without conflicts, additional time if all buffers conflict]. If
+/// there are many conflicts, the solver spends most of the time on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The number of rows of the order relation for each row that is sampled to estimate the share of
+/// The number of rows in the order relation per row that is sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
-    /// Returns the best plan that is found within the budget.
+    /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
     /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
@@ -50,8 +50,8 @@ impl IntervalProblem {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Returns the same plan as [`solve`](Self::solve). Another thread may observe and stop the
-    /// planner through `monitor`.
+    /// Returns the same plan as [`solve`](Self::solve). Through `monitor`, another thread may
+    /// observe the planner and stop it.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -61,11 +61,12 @@ impl IntervalProblem {
 
     /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
     /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
+    /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if every buffer has an offset in
-    /// `last`, and if no buffer has become larger, lives longer or needs a larger alignment.
+    /// `last`, and if no buffer has become larger, has a longer lifetime or needs a larger
+    /// alignment.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -110,7 +111,7 @@ impl IntervalProblem {
     }
 }
 
-/// Plans bundles of items. Returns `None` if the number of bundles is more than half the number of
+/// Plans bundles of items. Returns `None` if the number of bundles exceeds half the number of
 /// items. Returns the offsets of the items.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
@@ -134,7 +135,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem with its timeline and further inputs of the portfolio.
+/// An interval problem with its timeline and other inputs to the portfolio.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -188,7 +189,7 @@ impl Given<'_> {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the best plan that is found within the budget.
+    /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
     /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
@@ -197,8 +198,8 @@ impl HappensBeforeProblem {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Returns the same plan as [`solve`](Self::solve). Another thread may observe and stop the
-    /// planner through `monitor`.
+    /// Returns the same plan as [`solve`](Self::solve). Through `monitor`, another thread may
+    /// observe the planner and stop it.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -208,12 +209,12 @@ impl HappensBeforeProblem {
 
     /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
     /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
+    /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
-    /// Every buffer must have an offset in `last`. No buffer may have become larger, live longer or
-    /// need a larger alignment. No ordering between operations may have been removed.
+    /// Every buffer must have an offset in `last`. No buffer may have become larger, have a longer
+    /// lifetime or need a larger alignment. No ordering between operations may have been removed.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -236,7 +237,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, the number of an item's conflicts is used in place of its duration.
+        // In a graph, the number of conflicts of an item takes the place of its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -275,8 +276,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Computes the lower bound in at most half of the budget that remains after the first plan.
-    /// The remaining budget is reserved for planning.
+    /// Computes the lower bound within half of the budget that remains after the first plan. The
+    /// remaining budget is reserved for planning.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -293,15 +294,15 @@ impl HappensBeforeProblem {
     }
 }
 
-/// A topological order of a graph's operations, which stores the position of each operation.
+/// A topological order of a graph's operations, stored as the position of each operation.
 struct Positions {
     operations: Operations,
     places: Vec<i64>,
 }
 
 impl Positions {
-    /// Computes a topological order of the operations. A topological order exists, because the
-    /// problem was checked for cycles when it was created.
+    /// Computes a topological order of the operations. A topological order exists, because no
+    /// problem that contains a cycle can be created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());
@@ -348,12 +349,12 @@ fn by_number(numbers: &[i64]) -> Vec<u32> {
     items
 }
 
-/// Returns an upper bound on the time until the first plan. The bound is a multiple of the time for
-/// computing the order relation.
+/// Returns an upper bound on the time until the first plan is computed. The bound is a multiple of
+/// the time for computing the order relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;
-    // The relation contains each ordered pair of buffers only once, in the row of the earlier
+    // The relation contains each pair of ordered buffers only once, in the row of the earlier
     // buffer.
     let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
     let [least, more] = FIRST_PLAN_COST;

@@ -1,5 +1,5 @@
-//! A stable sort of indices by a number. The sort takes linear time, and checks the clock
-//! regularly.
+//! A stable sort that orders indices by a number that belongs to each index. The sort takes linear
+//! time, and checks the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
 //! numbers are skipped. A comparison sort would take several times longer, and could not be
@@ -11,7 +11,7 @@ use crate::work::Watch;
 const DIGIT: u32 = 11;
 /// The number of different values of a digit.
 const VALUES: usize = 1 << DIGIT;
-/// The mask of the lowest digit.
+/// The bit mask that selects the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
 /// The number of items up to which a comparison sort is faster.
 const FEW: usize = 1 << 9;
@@ -21,8 +21,8 @@ pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items by their numbers in ascending order. The sort is stable. Returns `false` if `watch`
-/// stopped the sort, and leaves the items in an invalid order.
+/// Sorts items by their numbers in ascending order. The sort is stable. If `watch` stops the sort,
+/// returns `false` and leaves the items in an arbitrary order.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,

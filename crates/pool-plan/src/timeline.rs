@@ -1,7 +1,8 @@
 //! The interval problem in the form that the solvers need, with time divided into sections.
 //!
-//! A section represents a time at which the set of live buffers is not a subset of the set at a
-//! neighbouring time. Two buffers are live at the same time if and only if they share a section.
+//! A section represents a time at which the set of live buffers is not a subset of the set of live
+//! buffers at a neighbouring time. Two buffers are live at the same time if and only if they share
+//! a section.
 
 use std::ops::Range;
 
@@ -20,9 +21,9 @@ pub(crate) struct Timeline {
     pub(crate) sections: usize,
     /// The spans of sections in which the items are live, grouped by item.
     spans: Vec<(u32, u32)>,
-    /// The index of the first span of each item.
+    /// For each item, the index of its first span.
     starts: Vec<u32>,
-    /// The total time for which each item is live.
+    /// For each item, the total time for which it is live.
     pub(crate) durations: Vec<u64>,
     /// `true` if each item is live from its lower time to its upper time without a gap, and no item
     /// has a fixed offset.
@@ -31,8 +32,8 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Divides the time of a problem into sections.
-    // Uncounted: the loop needs no counter, because a few passes over the buffers are made before
-    // the first plan.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // buffers, before the first plan is computed.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -71,16 +72,16 @@ impl Timeline {
     }
 
     /// Returns `true` if each item is live from its lower time to its upper time without a gap, and
-    /// no item has a fixed offset. If an item has a gap at either end of its lifetime, it has a
-    /// single span, but the span is shorter than the lifetime.
+    /// no item has a fixed offset. An item with a gap at either end of its lifetime may also have a
+    /// single span, but this span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: the loop needs no counter, because a few passes over the spans are made before the
-    // first plan.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // spans, before the first plan is computed.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -93,12 +94,12 @@ impl Timeline {
             ended[section + 1] += ended[section];
         }
         // The number of overlapping spans equals the number of spans that begin before this span
-        // ends, minus the spans that end before it begins, minus the span itself.
+        // ends, minus the number of spans that end before it begins, minus one for the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns the total weight of the items that are live in each section.
+    /// Returns, for each section, the total weight of the items that are live in it.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // spans, which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
@@ -118,9 +119,9 @@ impl Timeline {
         totals
     }
 
-    /// Returns the rank of the broadest section in which each item is live. The broadest of all
-    /// sections has rank 0. An item without spans is ranked last. Returns `None` if `watch` stopped
-    /// the computation.
+    /// Returns, for each item, the rank of the broadest section in which it is live. The broadest
+    /// of all sections has rank 0. An item without spans is ranked last. Returns `None` if `watch`
+    /// stopped the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -162,8 +163,8 @@ impl Timeline {
     }
 
     /// Returns the items that are live in a section.
-    // Uncounted: the loop needs no counter, because one pass over the spans is made before the
-    // first plan.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // spans, before the first plan is computed.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -189,7 +190,8 @@ impl Timeline {
 
 /// Converts time spans to spans of sections. Also returns the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // The conversion must not be stopped, because there is no earlier plan that could be returned.
+    // The conversion must not be interrupted, because there is no earlier plan that could be
+    // returned.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();
@@ -203,7 +205,8 @@ fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     for begin in begins {
         let now = lowers[begin as usize];
         let mut ended = false;
-        // If a span ends at the time at which another begins, its end is processed first.
+        // If one span ends at the time at which another begins, the end is processed before the
+        // beginning.
         while let Some(end) = ends.next_if(|&end| uppers[end as usize] <= now) {
             spans[end as usize].1 = section + 1;
             ended = true;

@@ -7,8 +7,8 @@
 
 use crate::tasks;
 
-/// The number of squares below which the rows are not halved further. The words of eight squares
-/// fill one cache line.
+/// The number of squares below which the rows are no longer halved. The words of eight squares fill
+/// one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
 /// A range of rows of a square matrix.
@@ -76,8 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, each with half of the given threads. If there are several threads, the
-/// functions run concurrently.
+/// Runs two functions, and gives each of them half of the threads. If there are several threads,
+/// the functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -119,7 +119,8 @@ impl Rows<'_> {
     /// Sets the bits of one word in each of 64 rows. A bit is set if the transposed `square`
     /// contains it.
     fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
-        // If the elements are sorted by time, all squares on one side of the diagonal are zero.
+        // If the rows and columns are sorted by time, all squares on one side of the diagonal are
+        // zero.
         if square.iter().all(|&word| word == 0) {
             return;
         }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
         let mut random = Random::new(7, 0, 0);
-        // The last two sizes are large enough for several threads.
+        // The last two sizes are so large that several threads are used.
         for (count, threads) in
             [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
         {

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// The reason why offsets are not a valid plan, or why a witness does not prove a lower bound. A
-/// violation identifies buffers by their indices.
+/// The reason why a list of offsets is not a valid plan, or why a witness does not prove a lower
+/// bound. A violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
@@ -37,7 +37,7 @@ pub enum Violation {
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// A buffer is not at its fixed offset.
+    /// The plan places a buffer at an offset other than the buffer's fixed offset.
     #[error("buffer #{buffer} is at offset {offset}, but the problem fixes its offset at {fixed}")]
     Moved {
         /// The index of the buffer.
@@ -139,7 +139,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Returns the same violation with renumbered buffers.
+    /// Returns the same violation with other buffer indices.
     pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::LiveTogether { first, second, time } => {

@@ -1,9 +1,9 @@
-//! Counters for the work of loops, and the clock that limits this work.
+//! Counters of loop passes, and the clock that limits the work of a loop.
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
-//! thousand passes. A [`Work`] belongs to a search that runs in slices of fixed length, so that the
-//! result of the search depends only on the count, and never on the clock. The test
+//! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes,
+//! so that the result of the search depends only on this number and never on the clock. The test
 //! `every_loop_is_counted` in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
@@ -30,7 +30,7 @@ impl Limit<'_> {
     }
 }
 
-/// A counter of loop passes that regularly checks the clock.
+/// A counter of loop passes, which also checks the clock regularly.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
     /// The number of passes since the last check of the clock.
@@ -44,8 +44,8 @@ impl<'a> Watch<'a> {
         Self { is_needed, unwatched: Cell::new(UNWATCHED), is_over: Cell::new(false) }
     }
 
-    /// Counts passes of a loop. Returns `false` if the task must stop. After the first `false`, all
-    /// later calls also return `false`.
+    /// Counts passes through a loop. Returns `false` if the task must stop. After the first
+    /// `false`, all later calls also return `false`.
     #[inline]
     pub(crate) fn count(&self, passes: usize) -> bool {
         let unwatched = self.unwatched.get() + passes as u64;
@@ -75,7 +75,7 @@ impl Work {
         self.0.get()
     }
 
-    /// Counts passes of a loop.
+    /// Counts passes through a loop.
     #[inline]
     pub(crate) fn count(&self, passes: usize) {
         self.0.set(self.0.get() + passes as u64);

@@ -1,6 +1,6 @@
-//! Cases about blocks and their views. Blocks must not overlap, and their addresses and lengths
+//! Test cases for blocks and their views. Blocks must not overlap, and their addresses and lengths
 //! must match the ledger. Every view must lie within its block, and must have the requested length.
-//! A write to one view must not change another view.
+//! Writing to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -43,8 +43,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Lengths in bytes that are close to the size of whole blocks, for every block alignment that
-/// backends use.
+/// Lengths, in bytes, that are close to multiples of the block alignments that backends use.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
@@ -65,8 +64,8 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// Returns the start and the minimum length of the block that contains a view of the whole block.
-/// In a stack, returns the start and the length of the view itself.
+/// Returns the start and the minimum length of a block, given a view of the whole block. If the
+/// pool uses the stack layout, the function returns the start and the length of the view itself.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
@@ -98,7 +97,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         let (before, after) = copied.into_split_at(0)?;
         assert!(before.is_empty() && after.is_empty());
     }
-    // The acquire is repeated with a slot whose block has been freed.
+    // The case acquires again, in a slot whose block has been freed.
     drop(scope);
     world.write(&mut pool.scope().try_acquire::<f64, _>(10)?, 1);
     pool.trim();
@@ -192,8 +191,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // Acquiring the array once allocates its block in advance, so that the other blocks of
-            // this round may be adjacent.
+            // This acquire allocates the array's block in advance, so that the other blocks of this
+            // round may be adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);
@@ -216,8 +215,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-/// Checks arrays that nearly fill their blocks. Each block has room for one more element, but
-/// hardly for two. In ordinary memory, only a sanitizer detects a write past the end of a block.
+/// Checks arrays that nearly fill their blocks. Each block has room for one more element, but not
+/// for three. In ordinary memory, only a sanitizer detects a write past the end of a block.
 fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();

@@ -1,5 +1,5 @@
-//! An acceptance case. After each case, the module checks the pool and the ledger, whatever the
-//! result of the case.
+//! A single acceptance case, and the code that runs the case. After each case, the module checks
+//! the pool and the ledger, regardless of the result.
 
 use std::any::Any;
 
@@ -37,9 +37,9 @@ pub enum Ending {
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
-    /// The backend panicked in an allocation, as the case had requested.
+    /// The backend panicked during an allocation, as the case had requested.
     Panicked,
-    /// The probe does not support what the case needs.
+    /// The probe does not support an operation that the case needs.
     Skipped(SkipReason),
 }
 
@@ -62,17 +62,17 @@ impl<P: Probe> Case<P> {
         self.name
     }
 
-    /// Returns `true` if the case moves hundreds of mebibytes. Callers that run all cases many
-    /// times should skip long cases.
+    /// Returns `true` if the case moves hundreds of mebibytes of data. Callers that run every case
+    /// many times should skip long cases.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
-    /// After the case, the pool must be usable, and no block may be leaked or misused, whatever the
-    /// result of the case. If a test is already refusing allocations, a case that would refuse
-    /// allocations itself ends immediately.
+    /// After the case, the pool must be usable, and no block may be leaked or misused, regardless
+    /// of the result. If the test already makes allocations fail, a case that would itself make
+    /// allocations fail ends immediately.
     ///
     /// # Panics
     ///
@@ -103,8 +103,7 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs the body of a case. Returns the result of the case, or the message of the check that
-/// failed.
+/// Runs the body of a case. Returns the result of the case, or the message of the failed check.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -115,7 +114,7 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks a pool after its case, and drops the pool. Only the first failure is reported, because a
+/// Checks the pool after a case, and drops the pool. Only the first failure is reported, because a
 /// panic while the pool is dropped would otherwise hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
@@ -129,7 +128,7 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
 /// have no prefix.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
-/// Checks that no block was misused, and that no block remains allocated.
+/// Checks that no block was misused and that no block is still allocated.
 fn check_ledger<P: Probe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());

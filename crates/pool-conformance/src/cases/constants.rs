@@ -1,5 +1,5 @@
-//! Cases about constants, which are arrays that a dynamic pool holds below its scopes. Scopes can
-//! read constants, and constants can be created from the contents of a scope.
+//! Test cases for constants, which are arrays that a dynamic pool holds below its scopes. Scopes
+//! can read constants, and constants can be created from the contents of a scope.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
@@ -69,7 +69,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
         }
         world.assert_holds(&outer, 3);
         growths.push(scope.stats().growths);
-        // A scope only frees and replaces its own blocks.
+        // A scope frees and replaces only its own blocks.
         scope.trim();
         scope.compact(&Compaction::default());
         places.push(handles.check(world, &constants)?);
@@ -77,7 +77,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // Trimming the scope freed only the large temporary.
+    // Trimming the scope has freed only the large temporary.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }
@@ -99,7 +99,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // No call before this line waits for the queue.
+    // None of the calls before this line waits for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));
@@ -122,7 +122,7 @@ fn made_of_temporaries<P: Probe>(
         world.write_later(&mut temporary, 6);
         copy::<P>(&mut constants, second, temporary.as_view())?;
     }
-    // The slot of the temporary now holds a different array.
+    // The slot that previously held the temporary now holds a different array.
     let third = pool.try_acquire_zeroed::<u32>(LENGTH)?;
     for (handle, content) in [
         (first, samples::<u32>(5, LENGTH)),

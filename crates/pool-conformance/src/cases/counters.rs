@@ -1,5 +1,5 @@
-//! Cases about counters and disjoint memory, with nested scopes, helper functions that acquire
-//! while an outer scope holds arrays, and plain functions in between.
+//! Test cases for counters and for disjoint memory. The cases use nested scopes, helper functions
+//! that acquire while an outer scope holds arrays, and functions that only pass a scope on.
 
 use pool_core::{Pool, Scope};
 
@@ -43,7 +43,7 @@ fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Checks outer and inner scopes that cross the end of a slot table, in both directions.
+/// Checks that outer and inner scopes can cross the end of a slot table in both directions.
 fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let ends: &[u64] = if cfg!(miri) { &[30] } else { &[0, 29, 30, 31, 32, 61, 62, 63] };
     for &taken in ends {
@@ -79,7 +79,7 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
     Ok(())
 }
 
-/// Acquires and writes an array, without access to the arrays that the caller has acquired.
+/// Acquires an array and writes to it, without access to the arrays that the caller has acquired.
 fn helper<'s, P: Probe>(
     world: &World<'_, P>,
     scope: &Scope<'s, P::Backend>,
@@ -149,7 +149,7 @@ fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
         world.write(&mut vectors, 3);
         world.assert_holds(&value, 42);
     }
-    // An outer scope's array may also be written while an inner scope is open.
+    // An array of an outer scope can also be written while an inner scope is open.
     {
         let inner = outer.scope();
         let mut scratch = inner.try_acquire::<f64, _>(1)?;

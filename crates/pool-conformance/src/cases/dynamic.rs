@@ -1,5 +1,6 @@
-//! Cases about dynamic pools. The cases test checkpoints, rewinding at the root, depths without a
-//! checkpoint, stale and foreign handles, and a scope that is used together with the handles.
+//! Test cases for dynamic pools. The cases test checkpoints, rewinding at the root, depths without
+//! a checkpoint, stale handles, handles from other pools, and a scope that is used together with
+//! handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -49,8 +50,8 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // If the sentinel is intact, the next checkpoint is the first one, and it records no active
-    // slots.
+    // If the root entry of the checkpoint stack is intact, the next checkpoint is the first one,
+    // and records no active slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();
@@ -87,9 +88,10 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     Ok(())
 }
 
-/// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset or after a rewind past the checkpoint. A reset and a rewind
-/// both remove the checkpoint from the stack, so the case cannot occur.
+/// Checks that a rewind never raises the number of active slots. The number of slots that a
+/// checkpoint records could exceed the number of active slots only after a reset, or after a rewind
+/// past the checkpoint. Both a reset and a rewind remove the checkpoint from the stack, so no such
+/// checkpoint remains.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;
@@ -121,7 +123,7 @@ fn value_survives<P: Probe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // The number of acquires is large enough to need more than one slot table.
+        // The number of acquires is so large that the slots fill more than one slot table.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

@@ -1,6 +1,7 @@
-//! Cases about work that the pool cannot see. After a view has armed its slot, `reuse` must order
-//! work that the pool cannot see before the slot's block is handed out again or freed. A case is
-//! skipped if the backend's views have no work that the pool cannot see.
+//! Test cases for work that the pool cannot see. After a view has armed its slot, `reuse` must
+//! ensure that work which the pool cannot see runs before any later use of the slot's block, and
+//! before the block is freed. A case is skipped if the pool can see all work on the backend's
+//! views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -88,7 +89,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // When the view is used again, it contains the elements that another queue wrote.
+    // When the view is used again, it contains the elements that the other queue has written.
     world.assert_holds(&held, 1);
     Ok(())
 }
@@ -103,6 +104,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// The reason for skipping a backend whose memory the host cannot write.
+/// The reason for skipping a backend if the host cannot write to its memory.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -1,4 +1,5 @@
-//! The initial contents of an array, which a backend writes to a block before the block is viewed.
+//! The initial contents of an array, which a backend writes to a block before any view of the block
+//! exists.
 
 use pool_core::{AcquireResult, Scope};
 
@@ -10,18 +11,19 @@ use crate::probe::Probe;
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// All elements have the same value.
+    /// All elements are equal to one given value.
     Value,
     /// The elements are copied from host memory.
     Copy,
-    /// The elements are created by host code, one at a time. A queue may have to be synchronized so
-    /// that host code can write elements, but a host backend does nothing.
+    /// Host code creates the elements, one at a time. A backend with a queue may have to
+    /// synchronize the queue before host code can write elements, but a host backend need not wait
+    /// for anything.
     EachByHost,
 }
 
 impl InitialContent {
-    /// The contents that the backend itself writes to a block. With a queue, the backend writes
-    /// these contents without synchronizing the queue.
+    /// The contents that the backend itself writes to a block. A backend with a queue writes these
+    /// contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
     /// All kinds of contents. New variants of the enum must be added to this list as well.

@@ -1,6 +1,6 @@
-//! Cases about every method of leaving a scope. A scope can be left with a panic, an early return,
-//! `?`, or a break out of two levels, and it can be forgotten. However a scope is left, the outer
-//! scope's cursor must be restored.
+//! Test cases for leaving a scope. A scope can be left by a panic, an early return, `?` or a break
+//! out of two levels, and it can be forgotten with `mem::forget`. However a scope is left, the
+//! outer scope's cursor must be restored.
 
 use std::mem::forget;
 
@@ -61,7 +61,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-/// Acquires an array in a scope and another one in a nested scope, and then runs `end`.
+/// Acquires one array in a scope and another array in a nested scope, and then calls `end`.
 fn take_two_levels<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

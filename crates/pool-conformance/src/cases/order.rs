@@ -1,6 +1,6 @@
-//! Cases about the order of work. An acquire fills a block after all work that earlier views of the
-//! block enqueued, and before all work that later views enqueue. A case waits only at its end, so
-//! that no work has run on a queue when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block after all work that was enqueued
+//! through earlier views of the block, and before all work that is enqueued through later views. A
+//! case waits only at its end, so that no work has run on a queue when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -48,11 +48,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Lengths between one element and more than one page.
+/// Lengths in elements, from one element to more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Checks a block that work writes and reads through a view. After the view is dropped, an acquire
-/// of another element type fills the block.
+/// Enqueues work that writes and reads a block through a view, and drops the view. An acquire with
+/// another element type then fills the block.
 fn after_former<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -92,7 +92,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks work that reads and writes a view immediately after the view was filled.
+/// Checks that work can read and write a view immediately after an acquire has filled the view.
 fn before_later<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -162,7 +162,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Reads that a case has enqueued, together with checks of the expected results.
+/// Reads that a case has enqueued, together with the results that the case expects.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -192,8 +192,8 @@ fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-/// Acquires two slots, and enqueues work on one slot while the other slot is being filled. The
-/// lengths sometimes grow.
+/// Acquires two slots, and enqueues work on one slot while the other slot is being filled. In some
+/// rounds, the slots receive longer arrays than before.
 fn enter<'p, P: Probe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
@@ -217,8 +217,8 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that a case enqueues before it waits. The number is higher than the
-/// number of commands that any backend is likely to buffer.
+/// The number of commands that a case enqueues before it waits. This number exceeds the number of
+/// commands that any backend is likely to buffer.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

@@ -1,4 +1,4 @@
-//! Cases about allocations that the ledger refuses. A refused acquire must return an error that
+//! Test cases for allocations that the ledger refuses. A refused acquire must return an error that
 //! contains the relevant numbers, and must not consume a slot. If freeing idle blocks makes enough
 //! room, the acquire must succeed. During a sweep over failing allocations, the cases do nothing,
 //! because the sweep decides which allocations fail.
@@ -20,13 +20,14 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the ledger that can refuse allocations. Returns `None` if there is no ledger that can
-/// refuse allocations, or if a sweep already refuses allocations.
+/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no such
+/// ledger, or if a sweep already makes allocations fail.
 fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// A number of elements for which the slot has no block, or a block that is too small.
+/// A number of elements that requires an allocation, because the slot either has no block or has a
+/// block that is too small.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -37,7 +38,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    // The chunk of a stack has room for another element.
+    // In a stack, the current chunk has room for another element.
     let lengths = [1, 1_000, 100_000];
     for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {
@@ -78,7 +79,7 @@ fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 
 fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
-    // The limit allows two blocks of 8,000 bytes. A further block fits only after idle blocks have
+    // The limit allows two blocks of 8,000 bytes. Another block fits only after idle blocks have
     // been freed.
     ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
     for _ in 0..2 {

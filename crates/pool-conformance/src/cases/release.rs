@@ -1,5 +1,5 @@
-//! Cases about releasing memory. `trim` must free only idle memory, `compact` must replace blocks
-//! that are far too large, and `clear` must leave a pool in the state of a new pool.
+//! Test cases for releasing memory. `trim` must free only idle memory, `compact` must replace
+//! blocks that are far too large, and `clear` must leave a pool in the state of a new pool.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 
@@ -24,7 +24,7 @@ fn blocks<P: Probe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)
 }
 
-/// Checks the number of blocks that were freed, if blocks can be counted.
+/// Checks how many blocks were freed, if blocks can be counted.
 fn assert_freed<P: Probe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
     assert_eq!(blocks(world), before.map(|before| before - freed), "blocks that were freed");
 }
@@ -109,7 +109,8 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let mut view = scope.try_acquire::<f64, _>(150)?;
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
-    // No block is far too large now, and compacting never replaces a block that is in use.
+    // After the first call to `compact`, no block is far too large, and `compact` never replaces a
+    // block that is in use.
     assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);

@@ -1,6 +1,7 @@
-//! Cases about blocks that are freed while work on them is still enqueued. A block may be freed by
-//! growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must still
-//! find the memory of the block. The memory must be handed out again only after the work has run.
+//! Test cases for blocks that are freed while work on them is still enqueued. A block may be freed
+//! by growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must
+//! still be able to access the block's memory. The memory must be handed out again only after the
+//! work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -24,7 +25,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of elements in each block that is freed.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work on three slots and leaves the scope. Returns the reads that were enqueued last.
+/// Enqueues work on the blocks of three slots, and leaves the scope. Returns the most recently
+/// enqueued reads.
 fn work<'p, P: Probe>(
     world: &World<'p, P>,
     pool: &mut Pool<P::Backend>,
@@ -41,7 +43,8 @@ fn work<'p, P: Probe>(
     Ok(reads)
 }
 
-/// Overwrites all memory that was returned to the backend, by acquiring and writing it again.
+/// Overwrites all memory that was returned to the backend, by acquiring the memory again and
+/// writing to it.
 fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -154,8 +157,8 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// Checks that a block is really freed when the pool reports it as freed, even if work on the block
-/// has not run (`settle`).
+/// Checks that a block has really been freed when the pool reports it as freed, even if work on the
+/// block was still enqueued. The pool calls `settle` for this purpose.
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Cases about the descriptor that a backend stores with a cached shape. The descriptor must match
-//! its shape, even after other shapes have been cached or evicted, or have lost their block. A case
-//! is skipped if the probe cannot inspect descriptors.
+//! Test cases for the descriptor that a backend stores with a cached shape. The descriptor must
+//! match its shape, even after other shapes have been cached or evicted, or have lost their block.
+//! A case is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -31,8 +31,8 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks the descriptor of a shape that is acquired in the next slot of the scope. Returns `false`
-/// if the probe cannot inspect descriptors.
+/// Acquires an array in the next slot of the scope, and checks the descriptor of the array's shape.
+/// Returns `false` if the probe cannot inspect descriptors.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,

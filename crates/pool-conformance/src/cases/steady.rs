@@ -1,4 +1,4 @@
-//! Cases about the steady state. If the same sequence of acquires is repeated, the acquires must
+//! Test cases for the steady state. If the same sequence of acquires is repeated, the acquires must
 //! always return the same addresses. After the first pass, no memory may be allocated, and the hot
 //! path must serve every acquire.
 
@@ -43,8 +43,8 @@ fn pass<P: Probe>(
 }
 
 fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // Two scopes use slot 1 one after the other, so both of the first two passes may grow the block
-    // of slot 1.
+    // Two scopes use slot 1 one after the other, so the block of slot 1 may grow in each of the
+    // first two passes.
     pass(world, &mut pool.scope())?;
     let right = pass(world, &mut pool.scope())?;
     let before = (pool.stats(), world.probe.held());
@@ -109,7 +109,7 @@ fn never_cold_again<P: Probe, T: Sample + pool_core::PodElement>(
     let lengths: &[usize] = if cfg!(miri) { &[1, 8, 100] } else { &[1, 7, 8, 63, 64, 100, 1_000] };
     for &length in lengths {
         pool.trim();
-        // A stack merges its chunks during the second pass.
+        // A pool with the stack layout merges its chunks during the second pass.
         for _ in 0..if P::HAS_SLOTS { 1 } else { 2 } {
             pool.scope().try_acquire::<T, _>(length)?;
         }

@@ -1,5 +1,6 @@
-//! Cases about views in generic code. The cases test the pointers and parts of views, and filling,
-//! zeroing, copying and reading through views. Each operation on a view must run in queue order.
+//! Test cases for views in generic code. The cases test pointers to views, parts of views, and
+//! operations that fill, zero, copy and read views. Each operation on a view must run in queue
+//! order.
 
 use std::ops::Range;
 
@@ -30,8 +31,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The tested parts of a view. Each part lies at an end of the view or inside it. Some parts are
-/// empty. The offsets and lengths of the parts are not multiples of a word.
+/// The tested parts of a view. Each part is the whole view, lies at one end of the view, or lies
+/// inside it. Some parts are empty. Most offsets and lengths are not multiples of the word size.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
 fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -58,7 +59,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
-    // All borrows have ended, so the whole view can be used again.
+    // All borrows of the parts have ended, so the whole view can be used again.
     let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())
@@ -94,8 +95,8 @@ enum Given {
 const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Given::Copy];
 
 impl Given {
-    /// Writes the contents to a view. If the contents are copied from a view, they are copied from
-    /// `source`.
+    /// Writes the contents to a view. If the contents must be copied from a view, `source` is that
+    /// view.
     fn give<P: Probe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,
@@ -182,7 +183,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // Elements can be copied between parts of the same array.
+    // Elements can be copied from one part of an array to another part of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

@@ -36,8 +36,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe provides, if it provides one. If the probe provides no
-    /// value, returns `None`, and the case counts as skipped.
+    /// Returns the value that the probe provides, if there is one. Returns `None` if the probe
+    /// provides no value, and counts the case as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -48,7 +48,8 @@ impl<'p, P: Probe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the case began. After a refused
-    /// allocation, a pool does not guarantee that it stops allocating.
+    /// allocation, a pool does not guarantee that it reaches a state in which it no longer
+    /// allocates.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
@@ -66,7 +67,7 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Checks the number of active slots, if the layout has slots.
+    /// Checks the number of active slots, if the pool's layout has slots.
     #[track_caller]
     pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
         let _ = self;
@@ -75,7 +76,7 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Writes the contents that are generated from `seed`.
+    /// Writes the contents generated from `seed` to a view.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());
         self.probe.write(view, &content);
@@ -87,12 +88,12 @@ impl<'p, P: Probe> World<'p, P> {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
     }
 
-    /// Enqueues work that writes the contents generated from `seed`.
+    /// Enqueues work that writes the contents generated from `seed` to a view.
     pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
 
-    /// Enqueues work that reads the view. The returned function waits for the work, and returns the
+    /// Enqueues work that reads a view. The returned function waits for the work, and returns the
     /// elements.
     pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
         self.probe.read_later::<T>(&view.as_view())

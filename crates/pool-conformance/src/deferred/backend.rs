@@ -1,5 +1,5 @@
-//! The deferred backend, whose blocks are only identities. Every access to the contents of a block
-//! is a command.
+//! The deferred backend, whose blocks are identifiers instead of pointers to memory. Every access
+//! to the contents of a block is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -15,25 +15,25 @@ use crate::ledger::RefusalError;
 pub struct DeferredBackend;
 
 /// The descriptor that is stored with a cached shape. The descriptor contains a copy of the shape's
-/// lengths, in the same way as a device that stores a copy in its own memory.
+/// lengths, just as a device would store a copy in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// Returns the lengths that the descriptor contains. If the descriptor is new, it first stores
-    /// `dims`.
+    /// Returns the lengths that the descriptor contains. If the descriptor is new, the method first
+    /// stores `dims` in it.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
 }
 
-// SAFETY: a block refers to a buffer that its context owns until the context is dropped, so a
-// block's identity is never dangling and never moves. The memory is zeroed, and only commands
+// SAFETY: a block refers to a buffer that its context owns until the context is dropped, so the
+// reference never dangles and the buffer never moves. The memory is zeroed, and only commands
 // access the memory. The command `Free` frees the memory after all commands that were enqueued
-// before it. A queue is not `Send`. Views store offsets within their block, and a command that
-// would access bytes outside its block does nothing. No method re-enters the pool, because commands
-// run only code from this module. `free` and `settle` do not unwind, because the state that they
-// borrow is not borrowed elsewhere while they run.
+// before it have run. A queue is not `Send`. Views store offsets within their block, and a command
+// that would access bytes outside its block does nothing. No method re-enters the pool, because
+// commands run only code from this module. `free` and `settle` do not unwind, because the state
+// that they borrow is not borrowed elsewhere while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;
@@ -72,7 +72,8 @@ unsafe impl PoolBackend for DeferredBackend {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `view`, and `DeferredView::new` requires
+        // nothing more.
         unsafe { DeferredView::new(block, AnySlot::new(slot), length) }
     }
 
@@ -81,7 +82,8 @@ unsafe impl PoolBackend for DeferredBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `view_ref`, and `DeferredViewRef::new`
+        // requires nothing more.
         unsafe { DeferredViewRef::new(block, length) }
     }
 

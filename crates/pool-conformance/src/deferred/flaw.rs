@@ -8,9 +8,9 @@ pub(crate) enum ViewFlaw {
     Nothing,
     /// The second part of a split starts one element too late.
     PartsLate,
-    /// A shared part exposes a pointer to the start of its block.
+    /// A shared part exposes a pointer to the start of the block instead of the start of the part.
     LendsStart,
-    /// The first part of a view that is split past its end is the whole view.
+    /// If a view is split past its end, the first part is the whole view.
     SplitsAnywhere,
     /// A fill runs before work that was enqueued earlier.
     FillsEarly,
@@ -22,6 +22,6 @@ pub(crate) enum ViewFlaw {
     CopiesWhenRead,
     /// A copy from a view of another queue does not wait for that queue.
     CopiesAcrossEarly,
-    /// A copy between views of different lengths is performed, and should be refused.
+    /// A copy between views of different lengths is performed, although it should be refused.
     CopiesAnyLength,
 }

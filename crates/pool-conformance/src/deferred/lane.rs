@@ -1,6 +1,6 @@
-//! Commands, the blocks that they access, and the lane that stores commands until a wait. Buffers,
-//! lanes and commands are in one file because they refer to each other. A buffer refers to its
-//! lane, a lane refers to its commands, and a command refers to its block.
+//! Commands, the blocks that they access, and the lane that stores commands until the next wait.
+//! Buffers, lanes and commands are defined in one file because they refer to each other. A buffer
+//! refers to its lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::ledger::{Fault, Ledger};
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes of the block, stored in words. The bytes are `None` after the block has been
+    /// The bytes of the block, stored as words. The bytes are `None` after the block has been
     /// freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
@@ -69,8 +69,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the bytes of the block. Even the block of an empty slot has
-    /// an aligned address.
+    /// Returns a number that identifies the bytes of the block. The number is aligned like an
+    /// address, even for the block of an empty slot.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -101,12 +101,12 @@ pub(crate) struct Lane {
 pub(crate) enum Command {
     /// Writes bytes to the block, starting at an offset.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that an earlier read command has returned.
+    /// Writes the bytes that an earlier command has read.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
-    /// Copies the bytes of a source at the time at which the command runs. Only faulty backends
-    /// enqueue `WriteFrom`, because the command reads the source too late.
+    /// Copies the bytes that a source contains when the command runs. Only faulty backends enqueue
+    /// `WriteFrom`, because the command reads the source too late.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
@@ -173,7 +173,7 @@ impl Lane {
         commands.insert(at, command);
     }
 
-    /// Enqueues a command on another queue.
+    /// Enqueues a command as if it came from another queue.
     pub(crate) fn push_elsewhere(&self, command: Command) {
         self.elsewhere.borrow_mut().push_back(command);
     }
@@ -186,7 +186,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all enqueued commands, followed by the work of other queues.
+    /// Runs all enqueued commands, followed by the commands from other queues.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;

@@ -1,6 +1,7 @@
-//! A backend whose work runs later, with host memory behind a command queue. The backend reveals
-//! mistakes in the use of a command queue, without a device. The blocks of the backend are opaque,
-//! because a [`DeferredBlock`] is only an identity and only commands access the memory.
+//! A backend with host memory behind a command queue, whose work runs later. The backend reveals
+//! mistakes in the use of a command queue, and needs no device for this. The blocks of the backend
+//! are opaque, because a [`DeferredBlock`] is only an identifier and only commands access the
+//! memory.
 
 mod backend;
 mod flaw;

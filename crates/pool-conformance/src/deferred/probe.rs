@@ -1,4 +1,4 @@
-//! The probe of the deferred backend, which is an example of a probe for a backend with a command
+//! The probe for the deferred backend, which is an example of a probe for a backend with a command
 //! queue.
 
 use pool_core::{Element, PodElement};
@@ -7,7 +7,7 @@ use super::{DeferredBackend, DeferredView, DeferredViewRef, KeptShape, Queue};
 use crate::ledger::Ledger;
 use crate::probe::{Later, Probe, SkipReason};
 
-/// The probe of [`DeferredBackend`]. Each context is a separate queue, and all contexts share one
+/// The probe for [`DeferredBackend`]. Each context is a separate queue, and all contexts share one
 /// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct DeferredProbe {

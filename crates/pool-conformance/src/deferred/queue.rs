@@ -1,5 +1,5 @@
-//! A queue that stores commands until a wait. During a wait, the commands run one by one, in the
-//! order in which they were enqueued. Work that other queues enqueue on a block runs as late as
+//! A queue that stores commands until the next wait. During a wait, the commands run one by one, in
+//! the order in which they were enqueued. Work that other queues enqueue on a block runs as late as
 //! possible.
 
 use std::cell::RefCell;
@@ -14,13 +14,14 @@ use crate::ledger::Ledger;
 /// a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// All buffers that the queue has ever created. A buffer remains an identity until the queue is
-    /// dropped, even after its memory has been freed. Work on a freed block is therefore detected,
-    /// and has no other effect.
+    /// All buffers that the queue has ever created. A buffer keeps its identity until the queue is
+    /// dropped, even after its memory has been freed. Work on a freed block is therefore recorded
+    /// as a mistake, and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// The next identity. Identities are spaced and aligned like the addresses of blocks.
+/// The number that identifies the next buffer. The numbers of buffers are spaced and aligned like
+/// the addresses of blocks.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {
@@ -56,7 +57,7 @@ impl Queue {
     }
 
     /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method is
-    /// the same as [`make`](Self::make). Only faulty backends pass a value of `by` other than 0.
+    /// the same as [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

@@ -92,20 +92,21 @@ impl<'s, T: Element> DeferredView<'s, T> {
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
-        // SAFETY: the view is in use. A view is not `Send`, so the current thread owns the pool.
+        // SAFETY: the view is in use, and the current thread owns the pool, because a view is not
+        // `Send`.
         unsafe { self.slot.arm() };
         let bytes = elements_bytes(elements).to_vec();
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits for the queue, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read of the view. The returned function waits for the read, and returns the
-    /// elements.
+    /// Enqueues a command that reads the view. The returned function waits for this command, and
+    /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -133,14 +134,14 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self.part.address()
     }
 
-    /// Waits for the queue, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read of the view. The returned function waits for the read, and returns the
-    /// elements.
+    /// Enqueues a command that reads the view. The returned function waits for this command, and
+    /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -148,12 +149,12 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
 }
 
 impl<T> Part<T> {
-    /// Returns `true` if views of this block make the given mistake.
+    /// Returns `true` if views of this block make the given deliberate mistake.
     fn has(&self, flaw: ViewFlaw) -> bool {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks the lengths of a copy from `from` elements to `to` elements.
+    /// Checks that a copy is valid, given the numbers of elements in the source and in the target.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -230,9 +231,9 @@ pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
-    // `length` elements. The bytes are valid for `T`, because they come from elements of type `T`
-    // or are zeros.
+    // SAFETY: the vector contains `length` elements, and the callers pass as `bytes` exactly the
+    // bytes of `length` elements. The bytes are valid for `T`, because they are either copies of
+    // elements of type `T` or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -379,8 +380,8 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view. The slot belongs to a pool of [`DeferredBackend`](super::DeferredBackend),
-/// or of a backend that wraps it.
+/// The slot of a view. The slot belongs to a pool that uses
+/// [`DeferredBackend`](super::DeferredBackend) or a backend that wraps it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {
     slot: MaybeUninit<*const ()>,

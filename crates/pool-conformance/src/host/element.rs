@@ -1,6 +1,6 @@
 //! The element types with which the host's acquire methods are tested. Some types are known to be
-//! plain data. Other types have padding, pointers or invalid values, so that writing elements of
-//! such a type marks a slot. Each element type generates contents from a seed.
+//! plain data. Other types contain padding or pointers, or have invalid values, so writing elements
+//! of these types marks a slot. Each element type generates contents from a seed.
 
 use std::fmt::Debug;
 
@@ -33,7 +33,7 @@ pub enum HostKind {
     Point,
     /// `(u8, u64)`, with seven bytes of padding.
     Pair,
-    /// `Option<u16>`, with one byte of padding. `None` has two more bytes of padding.
+    /// `Option<u16>`, with one byte of padding. If the value is `None`, two more bytes are padding.
     Optional,
     /// `&'static str`, which consists of a pointer and a length.
     Text,
@@ -99,7 +99,8 @@ macro_rules! plain {
 
 plain!((), u8, f64, [f32; 3]);
 
-// All bytes except the padding are nonzero, so that missing zeroing is detected even without Miri.
+// All bytes except the padding are nonzero, so that bytes which should have been zeroed are
+// detected even without Miri.
 
 impl HostSample for (u8, u64) {
     const MARKS: bool = true;

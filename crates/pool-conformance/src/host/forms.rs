@@ -14,8 +14,8 @@ pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error
 /// An event that occurs during an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// The element with this index is about to be created. The code that creates the element may
-    /// acquire, and may panic.
+    /// The element with this index is the next to be created. The code that creates the element may
+    /// itself acquire, and may panic.
     Element(usize),
     /// A vector requested `asked` bytes of the block at `start`, and has written `written` bytes.
     Written { start: usize, written: usize, asked: usize },
@@ -23,7 +23,7 @@ pub(crate) enum Moment {
     Moved,
 }
 
-/// Calls either the variant of a method that panics, or the variant that returns an error.
+/// Calls either the panicking variant of a method or the variant that returns an error.
 macro_rules! call {
     ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
         if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
@@ -54,7 +54,7 @@ pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Returns the memory that an acquire has returned.
+/// Returns the range of memory that an acquire has handed out.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -69,7 +69,7 @@ pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
 
-/// Acquires uninitialised room for elements.
+/// Acquires uninitialised memory for elements.
 pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -96,7 +96,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     Ok(HeldSlice::of_room(room, extent, alignment::<B, T>(extent), seed))
 }
 
-/// Acquires a slice of elements, with any method that initialises them.
+/// Acquires a slice of elements with any method that initialises the elements.
 pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -158,7 +158,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Pushes elements to a vector, and reports the memory that the vector uses while it grows.
+/// Pushes elements to a vector, and reports the memory that the vector uses during its growth.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -174,8 +174,8 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // The write is reported before the push, because the vector is dropped if the push
-            // fails.
+            // The function reports the write before the push, because the vector is dropped if the
+            // push fails.
             written(place);
         }
         let is_first_use = vector.capacity() == 0;

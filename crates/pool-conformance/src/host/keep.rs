@@ -11,21 +11,21 @@ use super::slice::{Extent, HeldSlice};
 
 /// Code that runs in an inner scope from which a slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Runs before the slice is acquired. If `before` returns `false`, no slice is acquired or
-    /// kept.
+    /// Runs before the slice is acquired from the pool. If `before` returns `false`, no slice is
+    /// acquired or kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Called for each event that occurs while the slice is acquired.
+    /// Receives each event that occurs while the slice is acquired.
     fn watch(&self, moment: Moment);
 
-    /// Runs after the slice has been acquired.
+    /// Runs after the slice has been acquired from the pool.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Runs if the pool refused to acquire the slice.
+    /// Runs if the pool refused the acquire of the slice.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error for a slice that was not kept, because the body ended early or the acquire was
+/// The error that reports that no slice was kept, because the body ended early or the acquire was
 /// refused.
 struct NotKept;
 
@@ -51,7 +51,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // The kept slice may be only a part of the block. Nothing can use the rest of the block.
+    // The kept slice may be only a part of its block. The rest of the block cannot be used.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

@@ -1,5 +1,5 @@
 //! Operations that random programs use only with scopes of host backends. The operations use
-//! elements of any `Copy` type, uninitialised room, vectors, and slices that are kept when their
+//! elements of any `Copy` type, uninitialised memory, vectors, and slices that are kept when their
 //! scope ends.
 
 mod calls;
@@ -62,8 +62,8 @@ impl<B: PoolBackend> HostForms<B> {
 
     /// Acquires a slice in an inner scope, and keeps the elements between the two indices in
     /// `part`. Each index in `part` is taken modulo the length plus one. An array is always kept as
-    /// a whole. The method checks that the kept elements contain the contents generated from
-    /// `seed`. Returns `None` if `body` ended early, or if the acquire was refused.
+    /// a whole. The method checks that the kept elements equal the contents generated from `seed`.
+    /// Returns `None` if `body` ended early, or if the acquire was refused.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,

@@ -1,4 +1,4 @@
-//! Values that describe calls of the acquire methods that only scopes of host backends provide.
+//! Values that describe calls to the acquire methods that only scopes of host backends provide.
 
 use super::element::HostKind;
 
@@ -10,14 +10,14 @@ pub struct HostAcquire {
     /// The acquire method that is called.
     pub form: HostForm,
     /// The number of elements. If the method acquires an array, the array may contain slightly
-    /// fewer elements, because it has three columns.
+    /// fewer elements, because it always has three columns.
     pub length: usize,
-    /// The code that creates elements also acquires in the same scope, before each index that is a
-    /// multiple of `reenter_at`. If `reenter_at` is `None`, or in a body of `keep`, the code
-    /// acquires nothing.
+    /// The code that creates elements also acquires in the same scope, before it creates an element
+    /// whose index is a multiple of `reenter_at`. The code acquires nothing if `reenter_at` is
+    /// `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
-    /// The code that creates elements panics before the index `panic_at`. If `panic_at` is `None`,
-    /// the code does not panic.
+    /// The code that creates elements panics before it creates the element at the index `panic_at`.
+    /// If `panic_at` is `None`, the code does not panic.
     pub panic_at: Option<usize>,
     /// `true` to call the variant of the method that panics on failure.
     pub panics: bool,
@@ -46,7 +46,7 @@ pub enum HostForm {
 }
 
 impl HostForm {
-    /// Returns `true` if the method returns uninitialised room, so that some elements may stay
+    /// Returns `true` if the method returns uninitialised memory, in which some elements may stay
     /// uninitialised.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))
@@ -64,8 +64,8 @@ impl HostAcquire {
         [self.length / 3, 3]
     }
 
-    /// Returns the number of elements that the acquire returns. For scratch memory, the number of
-    /// bytes is returned.
+    /// Returns the number of elements that the acquire returns. For scratch memory, the result is
+    /// the number of bytes.
     pub(super) fn count(&self) -> usize {
         if self.form.is_nd() { self.dims().iter().product() } else { self.length }
     }

@@ -11,16 +11,16 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// The byte that fills the armed block until the slot is used again.
+/// The byte that fills the block of the armed slot until the slot is used again.
 const FORMER: u8 = 0xA5;
 
-/// The size of the armed block in bytes. Some acquires need a larger block.
+/// The size of the armed slot's block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// A call of an acquire method that every scope provides, on a slot with an armed block.
+/// A call to an acquire method that every scope provides, in a slot that a view has armed.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
-/// A call of an acquire method of a dynamic pool.
+/// A call to an acquire method of a dynamic pool.
 type DynamicForm<B> = fn(&mut DynamicPool<Backend<B>>) -> Armed<(), B>;
 
 /// Runs every acquire method on an armed slot. Checks that `reuse` is called exactly once, before
@@ -88,11 +88,11 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
         HostKind::Optional,
         HostKind::Text,
     ];
-    // Under Miri, only the first two kinds are tested. The kind `Unit` has no bytes, and the kind
-    // `Pair` has padding.
+    // Under Miri, only the first two kinds are tested. Elements of the kind `Unit` have no bytes,
+    // and elements of the kind `Pair` contain padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
-    // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. The
-    // two long lengths do not fit in the armed block.
+    // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. Arrays
+    // with the two longest lengths do not fit in the armed slot's block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {
         for &kind in kinds {

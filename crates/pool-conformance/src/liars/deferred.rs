@@ -1,5 +1,5 @@
-//! Faulty backends with deferred memory. A queue only accesses the memory of its own buffers and
-//! records all other accesses, so that a faulty backend causes no harm.
+//! Faulty backends with deferred memory. A queue accesses only the memory of its own buffers and
+//! records all other accesses, so a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use crate::sources::Source;
 /// The probe for faulty backends with deferred memory.
 pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
-/// A queue that makes a deliberate mistake.
+/// A queue whose backend makes a deliberate mistake.
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
@@ -45,7 +45,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-/// Returns the mistake that the views make, if the backend's mistake is one of views.
+/// Returns the mistake that the views make, if the backend's mistake concerns views.
 fn flaw(lie: Lie) -> ViewFlaw {
     match lie {
         Lie::PartsLate => ViewFlaw::PartsLate,
@@ -95,8 +95,9 @@ impl DeferredLiar {
     }
 }
 
-// SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue only
-// accesses the memory of its own buffers. The slot of each view belongs to this backend.
+// SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue
+// accesses only the memory of its own buffers. The slot of each view belongs to a pool that uses
+// this backend.
 unsafe impl Adaptor for DeferredLiar {
     type Inner = DeferredBackend;
     type Descriptor = LiarsShape;
@@ -128,8 +129,8 @@ unsafe impl Adaptor for DeferredLiar {
     }
 
     unsafe fn free(&self, block: DeferredBlock, bytes: usize) {
-        // SAFETY: the ledger, which tracks every block and its size, is consulted before anything
-        // is enqueued.
+        // SAFETY: `DeferredBackend::free` enqueues nothing until the ledger, which tracks every
+        // block, has confirmed the block and its size.
         let honestly = |bytes| unsafe { DeferredBackend::free(&self.queue, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
@@ -170,10 +171,11 @@ unsafe impl Adaptor for DeferredLiar {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
+        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
+        // that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
-        // SAFETY: the caller's promises cover all requirements of this call.
+        // SAFETY: the caller guarantees everything that the called methods require.
         unsafe {
             DeferredView::new(block, AnySlot::new(slot), length - usize::from(short).min(length))
         }
@@ -184,11 +186,12 @@ unsafe impl Adaptor for DeferredLiar {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
+        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
+        // that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: the caller's promises cover all requirements of this call, and a queue records
-        // accesses outside the block.
+        // SAFETY: the caller guarantees everything that the called method requires, and a queue
+        // records accesses outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
         if lie == Lie::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
@@ -198,7 +201,8 @@ unsafe impl Adaptor for DeferredLiar {
             (Lie::IgnoresReuse, _)
             | (Lie::ReusesForHandOut, Reuse::Free)
             | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
+            // nothing more.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }
@@ -316,8 +320,8 @@ pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor that starts as a copy of the previous descriptor, if stale shapes are the
-/// deliberate mistake.
+/// A descriptor. If the deliberate mistake is to return stale shapes, each new descriptor starts as
+/// a copy of the previous one.
 pub(super) struct LiarsShape(KeptShape);
 
 impl Default for LiarsShape {

@@ -1,6 +1,6 @@
-//! Faulty backends with host memory, which wrap the heap backend and the toy with a ledger. Slices
-//! can make the same mistakes as queues. No faulty backend with host memory accesses memory outside
-//! the bytes of a block.
+//! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
+//! A backend with slices can make the same mistakes as a backend with a queue. No faulty backend
+//! with host memory accesses memory outside the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,7 +12,7 @@ use super::lie::Lie;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
-/// Host memory that makes a deliberate mistake.
+/// Host memory whose backend makes a deliberate mistake.
 pub(super) struct HostLiar<B: PoolBackend> {
     context: B::Context,
     lie: Lie,
@@ -27,8 +27,8 @@ impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: the backend makes a deliberate mistake, but only by doing less than it promises. Its
-// views are slices.
+// SAFETY: the backend makes a deliberate mistake, but only by doing less than it promises. The
+// backend's views are slices.
 unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -48,7 +48,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
-        // contract, the ledgers of both inner backends detect this, and nothing is freed.
+        // contract, the ledger of the inner backend detects the violation, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
@@ -78,12 +78,13 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
+        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
+        // that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
         let length = length - usize::from(short).min(length);
-        // SAFETY: the caller's promises cover all requirements of this call, and the views are
-        // slices, which do not use their slot.
+        // SAFETY: the caller guarantees everything that the called method requires, and the views
+        // are slices, which do not use their slot.
         unsafe { B::view(block, unused_slot(slot), length) }
     }
 
@@ -92,11 +93,12 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
+        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
+        // that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: the caller's promises cover all requirements of this call, and the views are
-        // slices, which do not use their slot.
+        // SAFETY: the caller guarantees everything that the called method requires, and the views
+        // are slices, which do not use their slot.
         unsafe { B::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -111,7 +113,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::ZeroesAlways => (0, bytes),
             _ => (value, bytes),
         };
-        // SAFETY: the caller's promises cover all requirements of this call.
+        // SAFETY: the caller guarantees everything that the called method requires.
         unsafe { B::set_bytes(&self.context, block, value, bytes) }
     }
 
@@ -126,7 +128,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::AllButLast => length.saturating_sub(1),
             _ => length,
         };
-        // SAFETY: the caller's promises cover all requirements of this call.
+        // SAFETY: the caller guarantees everything that the called method requires.
         unsafe { B::fill(&self.context, block, value, length) }
     }
 
@@ -137,7 +139,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::WholeWords => source.len() * size / 4 * 4 / size,
             _ => source.len(),
         };
-        // SAFETY: the caller's promises cover all requirements of this call.
+        // SAFETY: the caller guarantees everything that the called method requires.
         unsafe { B::copy_from_host(&self.context, block, &source[..length]) }
     }
 }

@@ -10,8 +10,8 @@ use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 
 type Backend = AdaptedBackend<DeferredLiar>;
 
-/// The probe of the faulty backend that treats its queue as host memory. The probe differs from the
-/// probe for faulty backends with deferred memory only in writes by the host.
+/// The probe for the faulty backend that treats its queue as host memory. The probe differs from
+/// the probe for faulty backends with deferred memory only in the way in which the host writes.
 pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
 
 impl Probe for HostQueueProbe {

@@ -1,9 +1,9 @@
-//! The names of the mistakes that faulty backends make. A mistake is a value and not a type, so
-//! that the cases are compiled only once for all faulty backends with the same inner backend.
+//! The names of the mistakes that faulty backends make. A mistake is a value, not a type, so that
+//! the cases are compiled only once for all faulty backends with the same inner backend.
 
 use std::fmt;
 
-/// Defines the enum, with a description of each mistake.
+/// Defines an enum of mistakes, with a description of each mistake.
 macro_rules! lies {
     ($($lie:ident = $text:literal),* $(,)?) => {
         /// A mistake that a faulty backend makes.
@@ -157,10 +157,10 @@ impl Lie {
         Self::CopiesAnyLength,
     ];
 
-    /// The mistakes of queues that are treated as host memory.
+    /// The mistakes of backends that treat their queue as host memory.
     pub(super) const OF_HOST_QUEUES: &'static [Self] = &[Self::HostOvertakes];
 
-    /// The mistakes of backends that wrap heap blocks with a ledger.
+    /// The mistakes of backends that wrap the heap backend.
     pub(super) const OF_HEAPS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesStop,
@@ -173,7 +173,7 @@ impl Lie {
         Self::ShortSharedViews,
     ];
 
-    /// The mistakes of backends that wrap the toy with a ledger.
+    /// The mistakes of backends that wrap the toy backend with a ledger.
     pub(super) const OF_TOYS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesAlways,

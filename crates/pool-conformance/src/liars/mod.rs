@@ -1,5 +1,5 @@
 //! Faulty backends, each with one deliberate mistake, and a check that the cases detect every
-//! mistake. A suite that passes faulty backends would be worthless.
+//! mistake. A test suite that accepts faulty backends would be worthless.
 //!
 //! ```text
 //! cargo test -p pool-conformance --test liars -- --nocapture
@@ -11,8 +11,8 @@
 //! within a block of host memory.
 //!
 //! After changing a case, run the case against the faulty backends to check that it still detects
-//! their mistakes. For a new kind of mistake, first add a faulty backend. Check that no case
-//! detects the new mistake, and only then write the new case.
+//! their mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no
+//! case detects the new mistake, and only then write the new case.
 
 mod deferred;
 mod host;
@@ -46,7 +46,7 @@ pub struct Liar {
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The message of the failed case.
+    /// The message with which the case failed.
     pub said: String,
 }
 
@@ -57,8 +57,7 @@ impl fmt::Display for Liar {
     }
 }
 
-/// Runs the cases on every faulty backend until one of them fails, and calls `tell` with each
-/// result.
+/// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
 // `run_liars` is generic, so that the cases for four more backends are compiled only by its
 // callers.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
@@ -90,9 +89,9 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases until one of them fails. Checks that run after every case often fail first, but
-/// their messages are the least informative. After a failure of such a check, the function
-/// continues until a case fails because of its own checks.
+/// Runs the cases on a faulty backend until one of the cases fails. Checks that run after every
+/// case often fail first, but their messages are the least informative. If such a check fails, the
+/// function continues until a case fails one of its own checks.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

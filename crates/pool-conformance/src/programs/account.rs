@@ -1,5 +1,5 @@
-//! The numbers that the model expects for one pool. The tests compare the expected numbers with the
-//! pool's statistics and with the backend's counts.
+//! The numbers that the model expects for one pool. The tests compare these numbers with the pool's
+//! statistics and with the backend's counts.
 
 use pool_core::PoolStats;
 
@@ -19,15 +19,15 @@ pub(super) struct Account {
     /// The total number of slots that have been handed out.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold, which is the pool's limit, or the number
-    /// of bytes that the pool held when the limit was lowered.
+    /// The largest number of bytes that the pool may hold. This number is the pool's limit, or the
+    /// number of bytes that the pool held when the limit was lowered.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
-    /// The blocks that the backend had allocated when the pool was created. All blocks that are
-    /// allocated later belong to the pool.
+    /// Counts of the blocks that the backend had allocated when the pool was created. All blocks
+    /// that are allocated later belong to the pool.
     before: Option<BlockCounts>,
-    /// The number of acquires with a shape from the shape cache.
+    /// The number of acquires whose shape was found in the shape cache.
     pub(super) shaped: u64,
     has_slots: bool,
 }
@@ -50,19 +50,19 @@ impl Account {
         }
     }
 
-    /// Records that the given number of slots was handed out.
+    /// Records that the pool handed out the given number of slots.
     pub(super) fn took(&mut self, slots: usize) {
         self.active += slots;
         self.acquires += slots as u64;
         self.high_water = self.high_water.max(self.active);
     }
 
-    /// Records that the given number of slots was reserved but not handed out.
+    /// Records that the pool reserved the given number of slots but did not hand them out.
     pub(super) fn reserved(&mut self, slots: usize) {
         self.high_water = self.high_water.max(self.active + slots);
     }
 
-    /// Records that the given number of slots may have been reserved. See
+    /// Records that the pool may have reserved the given number of slots. See
     /// [`reserved`](Self::reserved).
     pub(super) fn may_have_reserved(&mut self, slots: usize) {
         self.high_water_at_most = self.high_water_at_most.max(self.active + slots);
@@ -95,7 +95,7 @@ impl Account {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }
 
-    /// Compares the pool's numbers of slots with the expected numbers.
+    /// Compares the pool's slot counts with the expected counts.
     fn check_slots(&mut self, stats: &PoolStats) {
         assert_eq!(stats.active_slots, self.active, "active slots");
         let high_water = self.high_water..=self.high_water_at_most.max(self.high_water);
@@ -121,7 +121,7 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // While a block grows, both the old and the new block exist. The peak includes the time
+        // While a block grows, both the old and the new block exist. The peak also covers the time
         // during which a block grows.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
@@ -131,8 +131,8 @@ impl Account {
 
     /// Checks that only active slots have blocks.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk does not belong to a slot. The caller checks that a second call of `trim` frees
-        // nothing.
+        // A chunk does not belong to any slot. For pools with chunks, the caller checks that a
+        // second call to `trim` frees nothing.
         if !self.has_slots {
             return;
         }

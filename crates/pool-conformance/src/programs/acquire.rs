@@ -1,5 +1,5 @@
-//! A single acquire of a random program. The module calls every acquire method, checks the contents
-//! that the method guarantees, and checks refusals.
+//! A single acquire in a random program. The module calls every acquire method, and checks the
+//! contents that the method guarantees or the error that it returns.
 
 use std::cell::{Cell, RefCell};
 
@@ -22,7 +22,7 @@ use crate::probe::{Failure, Probe, SharedView, View, Watching};
 /// The number of elements in a copy that receives a shape of a different length.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
-/// The contents that a view should have when it is handed out.
+/// The contents that a view must have when it is handed out.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Unspecified,
@@ -190,9 +190,9 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view that was handed out with recycled contents, at `offset` of a block that
+    /// Checks a view that was handed out with recycled contents, at `offset` in a block that
     /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
-    /// does not poison memory, the bytes that a marking use wrote must be zero.
+    /// does not poison memory, all bytes that an earlier use wrote to its marked slot must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -212,13 +212,14 @@ impl<P: Probe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // The bytes may have any values, but all of them must be initialised. Miri checks every
+            // The bytes may have any value, but all of them must be initialised. Miri checks every
             // byte that is compared.
             assert!(bytes == bytes.to_vec());
         });
     }
 
-    /// Acquires elements that are created by code that acquires in the same scope and may panic.
+    /// Acquires elements that a closure creates. The closure may acquire in the same scope, and may
+    /// panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -265,8 +266,8 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Updates the model for views that were acquired by code that creates elements. The views use
-    /// the slot `first` and the slots after it. All elements of the views equal the first element
-    /// of the contents generated from `seed`.
+    /// the slot `first` and the slots that follow it. All elements of the views equal the first
+    /// element of the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -313,8 +314,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy, and tries to give it a shape of a different length. Checks that the copy
-    /// keeps its slot and contents, and checks the error.
+    /// Acquires a copy, and tries to give the copy a shape of a different length. Checks the error,
+    /// and that the copy keeps its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -332,8 +333,8 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil. Checks the error, and checks that no slot was
-    /// consumed.
+    /// Makes a request that no pool can fulfil. Checks the error, and that the request consumed no
+    /// slot.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -342,8 +343,8 @@ impl<P: Probe> Machine<'_, P> {
         let before = self.probe.held();
         let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
         let error = match outcome {
-            // An array may contain any number of zero-sized elements, but the product of a shape's
-            // lengths must not overflow.
+            // An array may contain any number of zero-sized elements, but the product of the
+            // shape's lengths must not overflow.
             Outcome::Done(())
                 if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) =>
             {

@@ -1,6 +1,6 @@
 //! Comparisons of views with their expected contents. A comparison is usually made immediately. If
-//! reads wait for a device, the comparisons are deferred, so that many comparisons need only one
-//! wait.
+//! reads must wait for a device, comparisons are deferred, so that one wait suffices for many
+//! comparisons.
 
 use std::cell::RefCell;
 
@@ -25,7 +25,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the contents that the view has at the time at which `compare` is called.
+    /// Calls `check` with the contents of the view at the time of the call to `compare`.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,

@@ -1,26 +1,26 @@
-//! The contents of blocks, for those bytes about which the pool makes a promise. Bytes that marking
-//! uses have written are zero when a later use reads them. The pool makes no promise about other
-//! bytes.
+//! The expected contents of blocks, limited to bytes about which the pool makes a promise. If one
+//! use marks its slot, a later use reads zeros in place of the bytes that the first use wrote. The
+//! pool makes no promise about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The contents of blocks, with the block numbers as keys. The model may forget contents that it
-/// cannot observe. It then checks less.
+/// The expected contents of blocks, with the block numbers as keys. The model may forget contents
+/// that it cannot observe, and then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
     Slots(BTreeMap<usize, SlotContents>),
     /// A view may begin anywhere in a block. For each block, the map contains the ranges that were
-    /// marked and have not been read since.
+    /// marked and that have not been read since.
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
 /// The bytes that earlier uses left in the block of a slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The number of bytes, from the start of the block, that marking uses have written since the
-    /// block was last read with recycled contents.
+    /// The end of the marked bytes, counted from the start of the block. A read with recycled
+    /// contents resets this number to 0.
     marked: usize,
     /// The bytes that a read has zeroed because they were marked, and that have not been written
     /// since.
@@ -35,7 +35,7 @@ pub(super) struct Remains {
 }
 
 impl Contents {
-    /// Creates the contents for pools with slots or with a stack. No blocks exist yet.
+    /// Creates the expected contents for pools with slots or with a stack, before any block exists.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }
@@ -48,14 +48,15 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole, including bytes that an unmarked use has written.
+            // A dirty range is zeroed as a whole, including bytes that were written by a use that
+            // does not mark its slot.
             Self::Stack(_) => {}
         }
     }
 
-    /// Records that a marking use requested a range of a block, in the same way as
-    /// [`write`](Self::write). The marking use starts at `offset`, and has written its first
-    /// `written` bytes.
+    /// Records that an acquire which marks its slot requested a range of a block, in the same way
+    /// as [`write`](Self::write). The range starts at `offset`, and its first `written` bytes have
+    /// been written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {
@@ -93,7 +94,7 @@ impl Contents {
         }
     }
 
-    /// Records that some unknown block was written.
+    /// Records that an unknown block was written.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
@@ -127,7 +128,7 @@ impl Remains {
         self.zeros.iter().any(|zeros| zeros.start < zeros.end.min(length))
     }
 
-    /// Returns `true` if a read at `offset` of the view may return the given bytes.
+    /// Returns `true` if a read at `offset` in the view may return the given bytes.
     pub(super) fn allow(&self, offset: usize, bytes: &[u8]) -> bool {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
@@ -189,7 +190,8 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A nonzero byte is allowed at exactly those offsets that need not be zero.
+                        // A nonzero byte is allowed only at an offset where the byte need not be
+                        // zero.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));
                             if !zeroed {

@@ -1,5 +1,5 @@
-//! The interpreter of dynamic programs, which maintains a checkpoint stack, the handles, and a
-//! model of every array that was ever named.
+//! The interpreter for dynamic programs, which maintains a checkpoint stack, the handles, and a
+//! model of every array that was ever given a handle.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The maximum number of slots. The model would take too long with more slots.
+/// The maximum number of slots. With more slots, the model would be too slow.
 const MOST_SLOTS: usize = 160;
 
 /// The number of stale handles that are looked up after each step, in addition to all live handles.
@@ -129,8 +129,9 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic during an allocation. A stack
-    /// allocates during a rewind, because it merges its chunks if none of its memory is handed out.
+    /// Rewinds to an existing depth with a call that may panic during an allocation. A pool with
+    /// the stack layout allocates during a rewind, because it merges its chunks if none of its
+    /// memory is handed out.
     fn rewind(
         &mut self,
         subject: &mut Subject<P>,
@@ -176,7 +177,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after a program, that acquires still work and that arrays can be written and read.
+    /// Checks, after a program has run, that acquires still work and that arrays can be written and
+    /// read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

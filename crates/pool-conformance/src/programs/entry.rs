@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
 
-/// A pool, or a part of a pool, in which handles can be looked up.
+/// A pool or a part of a pool in which handles can be looked up.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -46,10 +46,10 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
     }
 }
 
-/// An array that was named by a handle. The array may be live or stale.
+/// An array to which a handle refers. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// The handle, whose type is `Handle` of the element type that `kind` names.
+    /// The handle, whose type is `Handle<T>` for the element type `T` that `kind` names.
     handle: Box<dyn Any>,
     pub(super) slot: usize,
     pub(super) length: usize,
@@ -70,7 +70,7 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// Returns the handle, if the element type of the array is `T`.
+    /// Returns the handle of the array, whose element type must be `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
@@ -135,7 +135,7 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool that lie below a split-off scope, and that can be looked up while
+/// The arrays of a dynamic pool that lie below a split-off scope. The arrays can be looked up while
 /// the scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,

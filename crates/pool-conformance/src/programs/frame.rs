@@ -1,6 +1,6 @@
-//! The views of one scope, which are stored in the Rust stack frame that interprets the scope. The
-//! frame is linked to the views of the enclosing scopes, so that all views can be read and written
-//! while an inner scope is open.
+//! The views of one scope, which are stored in the Rust stack frame of the function that interprets
+//! the scope. The frame refers to the views of the enclosing scopes, so that all views can be read
+//! and written while an inner scope is open.
 
 use std::mem::forget;
 
@@ -13,7 +13,7 @@ use crate::probe::{Probe, View};
 
 /// A collection of views that are in use.
 pub(super) trait Views<P: Probe> {
-    /// Compares every view with the contents that are expected for it.
+    /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
     /// Returns the number of views in this frame and in all enclosing frames.
@@ -29,7 +29,7 @@ pub(super) trait AnyView<P: Probe> {
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// Returns the number of elements in the view.
     fn length(&self) -> usize;
-    /// Forgets the view, which safe code is allowed to do.
+    /// Passes the view to `mem::forget`, which safe code is allowed to do.
     fn forget(self: Box<Self>);
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Frame<'o, 's, P: Probe> {
 }
 
 impl<'o, P: Probe> Frame<'o, '_, P> {
-    /// Creates an empty frame. `outer` contains the views of the enclosing scopes.
+    /// Creates an empty frame for a scope. `outer` contains the views of the enclosing scopes.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }

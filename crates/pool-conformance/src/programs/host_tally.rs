@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// The number of calls of each host acquire method, and the number of later reads that found bytes
+/// The number of calls to each host acquire method, and the number of later reads that found bytes
 /// left by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
@@ -21,7 +21,7 @@ pub struct HostTally {
     pub panics: u64,
     /// The number of acquires that were refused.
     pub refusals: u64,
-    /// The number of reads that found zeroed bytes, because an earlier use had marked these bytes.
+    /// The number of reads that found zeroed bytes because an earlier use had marked these bytes.
     pub zeroed_reads: u64,
     /// The number of reads that found poison in bytes that an earlier use had marked.
     pub poisoned_reads: u64,

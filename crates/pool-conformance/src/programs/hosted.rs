@@ -1,4 +1,4 @@
-//! A single acquire of a random program, with a method that only scopes of host backends provide.
+//! A single acquire in a random program, with a method that only scopes of host backends provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -16,13 +16,13 @@ use crate::probe::{Probe, View, Watching};
 
 /// A record of the bytes that a vector wrote.
 struct Written {
-    /// The number of the block, and the offset in the block at which the vector begins.
+    /// The number of the vector's block, and the offset in the block at which the vector begins.
     place: (usize, usize),
     asked: usize,
     written: usize,
 }
 
-/// The events of an acquire, which are recorded so that the model can be updated later.
+/// The events of an acquire, which are recorded so that the model can be updated after the acquire.
 #[derive(Default)]
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
@@ -30,12 +30,12 @@ pub(super) struct Happenings {
     /// The writes of all vectors. Each entry contains the position of a vector, and the numbers of
     /// bytes that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
-    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
+    /// For each move of a vector, the number of slots that were reserved but not yet handed out.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Records an event. At the time of the event, the acquire's own slot and `reentered` further
+    /// Records an event. At the time of the event, the acquire's own slot and `reentered` other
     /// slots have been handed out.
     pub(super) fn note<P: Probe>(
         &self,
@@ -51,7 +51,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already be freed when the acquire returns.
+            // The block may already have been freed when the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -60,8 +60,8 @@ impl Happenings {
         }
     }
 
-    /// Updates the model with the recorded events. The model does not contain the slots of the
-    /// current acquire yet.
+    /// Updates the model with the recorded events. The model does not yet contain the slots of the
+    /// current acquire.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -117,8 +117,8 @@ impl<P: Probe> Machine<'_, P> {
         let reentered = reentered.into_inner();
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
-        // After a refusal, the slot of the iterator is returned, unless the iterator has acquired
-        // in the same scope.
+        // After a refusal, the slot that was handed out for the iterator's elements is returned,
+        // unless the iterator has acquired in the same scope.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {
@@ -151,8 +151,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with the events of an acquire. The model does not contain the slots of the
-    /// current acquire yet.
+    /// Updates the model with the events of an acquire. The model does not yet contain the slots of
+    /// the current acquire.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -176,7 +176,7 @@ impl<P: Probe> Machine<'_, P> {
         self.admit_extent(slot, extent, asked);
     }
 
-    /// Adds a slice that was just handed out to the model.
+    /// Records a slice that was just handed out in the model.
     pub(super) fn admit_extent(&mut self, slot: usize, extent: Extent, asked: &HostAcquire) {
         self.model.hand_out(self.probe, slot, extent.start, extent.bytes);
         let marks = asked.kind.marks() || asked.form.leaves_room();

@@ -20,13 +20,13 @@ struct Body<'b, 'p, 'o, 's, P: Probe> {
     happenings: Happenings,
     /// The result of running the steps.
     flow: Flow,
-    /// The blocks that the backend had allocated before the slice was acquired.
+    /// Counts of the blocks that the backend had allocated before the slice was acquired.
     before: Option<BlockCounts>,
 }
 
 impl<P: Probe> Body<'_, '_, '_, '_, P> {
-    /// Updates the model with the events of the slice's acquire. Returns `true` if code that
-    /// creates elements was called.
+    /// Updates the model with the events that occurred while the slice was acquired. Returns `true`
+    /// if code that creates elements was called.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()
@@ -71,8 +71,8 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Keeps a slice from an inner scope, and stores it in the frame. Checks that everything else
-    /// is unchanged.
+    /// Keeps a slice from an inner scope, and stores it in the frame. Checks that nothing else has
+    /// changed.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

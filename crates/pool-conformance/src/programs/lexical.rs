@@ -1,4 +1,4 @@
-//! The interpreter of lexical programs, which uses one Rust stack frame for each scope.
+//! The interpreter for lexical programs, which uses one Rust stack frame for each scope.
 
 use std::mem::forget;
 
@@ -22,7 +22,7 @@ pub(super) enum Flow {
     Leave(usize),
 }
 
-/// The maximum number of slots. With more slots, the model would take too long, because it compares
+/// The maximum number of slots. With more slots, the model would be too slow, because it compares
 /// every pair of views.
 const MOST_SLOTS: usize = 160;
 
@@ -54,7 +54,8 @@ impl<P: Probe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // A stack may allocate when a scope is opened, because it merges its chunks.
+                // A pool with the stack layout may allocate when a scope is opened, because it
+                // merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);
             }
@@ -76,8 +77,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after a program, that acquires still work and return disjoint memory with the
-    /// expected contents.
+    /// Checks, after a program has run, that acquires still work and return disjoint memory with
+    /// the expected contents.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));
@@ -165,7 +166,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Writes new contents to one of the live views. Views are counted from the innermost scope
+    /// Writes new contents to one of the live views. Views are numbered from the innermost scope
     /// outwards.
     fn rewrite(&mut self, frame: &mut Frame<'_, '_, P>, pick: usize) {
         let count = frame.count();
@@ -175,8 +176,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope the number of times that the program specifies. After each time, checks that
-    /// everything outside the scope is unchanged.
+    /// Opens a scope as often as the program specifies. After each use of the scope, checks that
+    /// nothing outside the scope has changed.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -237,8 +238,8 @@ impl<P: Probe> Machine<'_, P> {
                 let mut inner = scope.scope();
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
-                // The views are forgotten, but the test drops its own records of them, so that the
-                // test leaks no memory.
+                // The views are passed to `mem::forget`, but the test drops its own records of
+                // them, so it leaks no memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }

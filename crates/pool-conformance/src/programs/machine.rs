@@ -54,7 +54,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned, or that its message belongs to an error that the model
+    /// Checks that a panic was planned, or that its message is the text of an error that the model
     /// expects, and resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
@@ -69,7 +69,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         panic_as_planned()
     }
 
-    /// Records that the given number of slots was handed out.
+    /// Records that the pool handed out the given number of slots.
     pub(super) fn took(&mut self, slots: usize) {
         let account = self.model.account();
         account.took(slots);

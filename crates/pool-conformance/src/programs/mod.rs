@@ -9,12 +9,12 @@
 //! match the model and the backend. After each program, the interpreter checks that every block was
 //! freed when its pool was dropped.
 //!
-//! With a host backend, programs also use elements of any `Copy` type, uninitialised room, vectors,
-//! and slices that are kept. These elements leave bytes in a block, and later reads must find zeros
-//! in such bytes.
+//! With a host backend, programs also use elements of any `Copy` type, uninitialised memory,
+//! vectors, and slices that are kept after their scope ends. Elements with padding leave
+//! uninitialised bytes behind in a block, and later reads of these bytes must return zeros.
 //!
-//! Programs are values. The module [`strategy`] generates random programs that shrink, and a test
-//! can run any program.
+//! A program is an ordinary value. The module [`strategy`] generates random programs that can be
+//! shrunk, and a test can run any program.
 
 mod account;
 mod acquire;
@@ -89,16 +89,17 @@ pub fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first
-/// failing value.
+/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first value
+/// for which the test fails.
 ///
 /// # Panics
 ///
 /// Panics if `test` panics. The panic message contains the message of the test, and the smallest
-/// failing value that was found.
+/// value that was found to fail.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // Shrinking causes many failures. Only the smallest failure is printed, at the end.
+        // Shrinking makes the test fail many times. Only the failure with the smallest value is
+        // printed, at the end.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });

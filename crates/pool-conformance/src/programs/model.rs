@@ -20,7 +20,7 @@ struct Range {
     block: Option<usize>,
 }
 
-/// The state in which all pools should be.
+/// The state in which the model expects all pools to be.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
@@ -33,7 +33,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Creates the state before any pool exists.
+    /// Creates the state in which no pool exists.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
@@ -106,8 +106,8 @@ impl Model {
         self.live.push(new);
     }
 
-    /// Records that a view of this number of bytes was handed out with recycled contents. Returns
-    /// the bytes of the view that must be zero.
+    /// Records that a view of the given number of bytes was handed out with recycled contents.
+    /// Returns the bytes of the view that must be zero.
     pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
         match probe.place_of(start) {
             Some((block, offset)) if bytes > 0 => self.contents.read(block, offset..offset + bytes),
@@ -115,7 +115,7 @@ impl Model {
         }
     }
 
-    /// Records that a view of this number of bytes was handed out for writing.
+    /// Records that a view of the given number of bytes was handed out for writing.
     pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
             self.contents.write(block, offset..offset + bytes);
@@ -123,7 +123,7 @@ impl Model {
     }
 
     /// Records a host slice that was handed out for writing, in the same way as
-    /// [`write`](Self::write). A host slice may mark its slot.
+    /// [`write`](Self::write). Writing a host slice may mark its slot.
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

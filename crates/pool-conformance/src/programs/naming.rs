@@ -1,5 +1,5 @@
-//! The acquires of a dynamic program. Each acquired array is named by a handle. The module also
-//! borrows arrays in pairs, and tries handles that another pool created.
+//! The acquires of a dynamic program. The pool returns a handle for each acquired array. The module
+//! also borrows pairs of arrays, and tries to use handles that another pool created.
 
 use std::cell::Cell;
 
@@ -147,8 +147,8 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(subject.pool.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks an array that was just named, updates the model, and writes new contents to the
-    /// array.
+    /// Checks an array whose handle was just created, updates the model, and writes new contents to
+    /// the array.
     fn note<T: Sample>(
         &mut self,
         subject: &mut Subject<P>,
@@ -179,8 +179,9 @@ impl<P: Probe> Machine<'_, P> {
         subject.entries.push(Entry::new(kind, handle, slot, (start, length), seed));
     }
 
-    /// Borrows two arrays of the same element type at the same time. If both arrays are live and
-    /// different, writes to them. If the arrays are stale or the same, checks the error.
+    /// Borrows two arrays of the same element type at the same time. If the arrays are live and
+    /// distinct, the method writes to both. If one of them is stale or both are the same array, the
+    /// method checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;
@@ -219,7 +220,8 @@ impl<P: Probe> Machine<'_, P> {
     /// Looks up a handle that another pool created. The slot of the handle is live in both pools.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
-        // The array is empty, so that the backend's counts still belong to the pool in use.
+        // The array is empty and needs no block, so the backend's counts still match the pool in
+        // use.
         let handle = other.acquire_zeroed::<T>(0);
         match subject.pool.get(handle) {
             Err(PoolError::ForeignHandle { pool, made_by }) => assert_ne!(pool, made_by),

@@ -1,4 +1,5 @@
-//! Programs as values. A program lists the operations that an interpreter performs on a pool.
+//! Programs, represented as values. A program lists the operations that an interpreter performs on
+//! a pool.
 
 use pool_core::{Compaction, PoolConfig};
 
@@ -28,7 +29,7 @@ pub struct Setting {
     pub fresh: bool,
     /// `true` if the pool measures the peak of its live bytes.
     pub measure_live_bytes: bool,
-    /// The number of ways of the shape cache.
+    /// The number of ways in each slot's shape cache.
     pub ways: usize,
 }
 
@@ -56,7 +57,7 @@ impl Setting {
 /// A round, which is one operation on a pool without open scopes.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope, as if the scope were nested in the pool itself.
+    /// Opens a scope of the pool, and runs the steps of the scope.
     Scope(Nested),
     /// Calls `Pool::trim`.
     Trim,
@@ -82,7 +83,7 @@ pub enum Step {
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires in this scope.
     Helper(Vec<Acquire>),
-    /// Acquires many small arrays, so that slot tables become full.
+    /// Acquires many small arrays, so that they fill one slot table and need another.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or of an outer scope.
     Rewrite(usize),
@@ -100,18 +101,18 @@ pub enum Step {
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
-    /// Leaves the scope, and this number of its enclosing scopes.
+    /// Leaves the scope, and also leaves this number of its enclosing scopes.
     Leave(usize),
 }
 
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The method of opening and owning the scope.
+    /// The style in which the scope is opened and owned.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
-    /// The rule for allocations that the backend refuses while the scope is open.
+    /// The rule that selects the allocations which the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
     /// The steps that run in the scope.
     pub steps: Vec<Step>,
@@ -132,7 +133,7 @@ pub struct Keep {
     pub part: [usize; 2],
 }
 
-/// The method of opening and owning an inner scope.
+/// The style in which an inner scope is opened and owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.
@@ -157,7 +158,7 @@ pub struct Acquire {
     pub kind: Kind,
     /// The acquire method that is called, and the number of elements.
     pub form: Form,
-    /// `true` to call the variant that panics on failure, if such a variant exists.
+    /// `true` to call the variant of the method that panics on failure, if such a variant exists.
     pub panics: bool,
 }
 
@@ -169,16 +170,16 @@ pub enum Form {
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires in the same scope before each index that is a multiple of `reenter_at`, and panics
-    /// before the element at `panic_at`.
+    /// acquires in the same scope before each element whose index is a multiple of `reenter_at`,
+    /// and panics before the element at the index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates elements acquires before each index that is a multiple of
+        /// The code that creates elements acquires before each element whose index is a multiple of
         /// `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The code that creates elements panics before the index `panic_at`. If `panic_at` is
-        /// `None`, the code does not panic.
+        /// The code that creates elements panics before the element at the index `panic_at`. If
+        /// `panic_at` is `None`, the code does not panic.
         panic_at: Option<usize>,
     },
     /// An array with a shape of fixed rank, from 1 to 6.
@@ -188,21 +189,21 @@ pub enum Form {
     /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
     /// The row of the split is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy that receives a shape with one element less. The library must refuse the shape, and
-    /// the copy must not change.
+    /// A copy that receives a shape with one element too few. The library must refuse the shape,
+    /// and the copy must not change.
     Misshapen,
     /// A request that no pool can fulfil.
     Impossible(Impossible),
 }
 
-/// The contents of the elements when they are handed out.
+/// The contents of the elements at the time at which they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The bytes that an earlier use of the memory left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// All elements have the same value.
+    /// All elements are equal to one given value.
     Filled,
     /// The elements are copied from host memory.
     Copied,
@@ -213,11 +214,11 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape whose product of lengths overflows.
+    /// A shape for which the product of the lengths overflows.
     Product,
-    /// A shape with two axes whose product overflows, and with a third axis of length zero.
+    /// A shape in which the product of two axes overflows, while a third axis has length zero.
     ProductBesideZero,
-    /// A shape of dynamic rank with two axes whose product overflows, and with a third axis of
+    /// A shape of dynamic rank in which the product of two axes overflows, while a third axis has
     /// length zero.
     DynamicProductBesideZero,
 }
@@ -243,8 +244,8 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The depth is taken modulo one more than the next depth, so that it is
-    /// either valid or one above the top.
+    /// Calls `rewind_to`. The depth is reduced modulo a number that allows every valid depth and
+    /// the depth just above the top.
     RewindTo(usize),
     /// Calls `reset`.
     Reset,
@@ -255,7 +256,7 @@ pub enum DynamicStep {
     RewritePair(usize, usize),
     /// Looks up a handle that another pool created.
     Foreign(Kind),
-    /// Opens a scope above the arrays, whose handles can still be used.
+    /// Opens a scope above the arrays, while the handles of the arrays can still be used.
     Split(Vec<Step>),
     /// Calls `trim`.
     Trim,

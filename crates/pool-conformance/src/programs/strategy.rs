@@ -1,11 +1,11 @@
-//! Generates random programs that shrink. The module determines which steps are common, which are
-//! rare, and how deeply scopes are nested.
+//! Generates random programs that can be shrunk. The module determines which steps are common,
+//! which are rare, and how deeply scopes are nested.
 //!
 //! A program is generated from a list of random numbers, which are called choices. After all
-//! choices of the list have been used, the remaining choices are zero. Programs are generated
-//! quickly from a list of choices, and a program shrinks together with its list. If the list of
-//! choices is shorter, the program ends earlier. If a choice is smaller, the program contains a
-//! step that is listed earlier in this file.
+//! choices in the list have been used, every further choice is zero. Programs are generated quickly
+//! from a list of choices, and a program shrinks together with its list. A shorter list of choices
+//! leads to a program that ends earlier. A smaller choice leads to a step that is listed earlier in
+//! this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -297,8 +297,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, which is usually a few elements. Some lengths are long enough for a block
-    /// to grow several times, and a few are zero.
+    /// Chooses a length, which is usually a few elements. Some lengths are so long that a block
+    /// grows several times, and a few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -308,8 +308,8 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the length of an axis. All lengths are short, so that an array with six axes has at
-    /// most a few hundred elements.
+    /// Chooses the length of an axis. The length is always short, so that an array with six axes
+    /// has at most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
@@ -348,7 +348,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // A quarter of the chosen refusal steps end all refusals.
+            // A quarter of the chosen refusal steps make the backend stop refusing allocations.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

@@ -1,5 +1,5 @@
-//! Counts of the events in random programs. With the help of these counts, a test verifies that the
-//! programs reach rare cases.
+//! Counts of the events in random programs. A test uses these counts to verify that the programs
+//! reach rare cases.
 
 use std::ops::AddAssign;
 
@@ -14,7 +14,7 @@ pub struct Tally {
     pub acquires: u64,
     /// The number of acquires that the hot path served.
     pub hot_acquires: u64,
-    /// The number of slots that were handed out beyond the first slot table.
+    /// The number of slots outside the first slot table that were handed out.
     pub beyond_first_table: u64,
     /// The number of acquires that were refused because of the byte limit.
     pub over_limit: u64,

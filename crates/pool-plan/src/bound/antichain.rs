@@ -1,7 +1,7 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
-//! Each element may send up to its weight to later elements, and receive up to its weight from
-//! earlier elements (weighted Dilworth). The minimum cut is the lightest set of elements that
+//! Each element may send flow to later elements and receive flow from earlier elements, in each
+//! case up to its weight (weighted Dilworth). The minimum cut is the lightest set of elements that
 //! covers the relation. The elements outside the minimum cut form the heaviest antichain.
 
 use std::cmp::Reverse;
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
-/// Returns the elements of a heaviest antichain, without elements of weight 0. Returns `None` if
+/// Returns the elements of a heaviest antichain, except for elements of weight 0. Returns `None` if
 /// `is_needed` returned `false` before the flow was complete.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
@@ -23,10 +23,10 @@ pub(super) fn heaviest(
 
 /// Returns an antichain to which no further element can be added. The returned antichain is not
 /// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
-/// another one from scratch, and returns the heavier one. `start` must be an antichain. Further
-/// elements are added to an antichain in descending order of weight.
-// Uncounted: the loop needs no counter, because the function only handles each element once, after
-// the budget of the flow has ended.
+/// another one from scratch, and returns the heavier one. `start` must be an antichain. The
+/// function adds further elements to an antichain in descending order of weight.
+// Uncounted: the loop needs no counter, because the function handles each element only once, after
+// the flow has used up its budget.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));
@@ -43,7 +43,7 @@ pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) ->
 struct Antichain<'a> {
     precedes: &'a BitMatrix,
     kept: Vec<u64>,
-    /// The elements that come after at least one element of the antichain.
+    /// The elements that come after one or more elements of the antichain.
     after: Vec<u64>,
 }
 
@@ -73,8 +73,8 @@ mod tests {
     use super::{Transport, heaviest, maximal};
     use crate::bits::BitMatrix;
 
-    /// Generates a partial order and weights. Each element may only precede elements with higher
-    /// numbers.
+    /// Generates a random partial order and random weights. Each element may precede only elements
+    /// with higher numbers.
     fn orders() -> impl Strategy<Value = (BitMatrix, Vec<u64>)> {
         (2..70_usize, 0..3_usize).prop_flat_map(|(count, density)| {
             let pairs = prop::collection::vec((0..count, 0..count), 0..count << density);
@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
-        /// No flow of the network can exceed the total weight of the elements outside the
+        /// No flow through the network can exceed the total weight of the elements outside the
         /// antichain. If the flow equals the weight outside the antichain, the flow and the
         /// antichain are both optimal.
         #[test]

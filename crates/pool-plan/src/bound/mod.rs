@@ -1,14 +1,14 @@
 //! Exact lower bounds on the peak, each with the buffers that prove the bound.
 //!
 //! The lower bound is the total size of the heaviest set of mutually conflicting buffers that can
-//! be computed exactly. In an interval problem, the conflicting buffers are all live at one time.
-//! In a graph, the conflicting buffers form an antichain.
+//! be computed exactly. In an interval problem, all conflicting buffers of such a set are live at
+//! one time. In a graph, the conflicting buffers of such a set form an antichain.
 //!
 //! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
 //! topmost buffer of the set. A second bound is therefore computed with the padded sizes of the
 //! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
 //! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
-//! for the smallest alignment. The result is the largest of all bounds that were computed.
+//! for the smallest alignment. The result is the largest of all computed bounds.
 
 mod antichain;
 mod sweep;
@@ -27,8 +27,8 @@ use crate::timeline::Timeline;
 pub struct Bound {
     /// The lower bound in bytes.
     pub bytes: u64,
-    /// The indices of mutually conflicting buffers that together need this number of bytes. If a
-    /// fixed offset implies the bound, the list contains only the index of the buffer with this
+    /// The indices of mutually conflicting buffers that together need this number of bytes. If the
+    /// bound follows from a fixed offset, the list contains only the index of the buffer with this
     /// offset.
     pub witness: Vec<usize>,
 }
@@ -43,8 +43,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter, because only a few passes over the buffers are made for
-    // each alignment, before the first plan.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // buffers for each alignment, before the first plan is computed.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -67,10 +67,11 @@ impl HappensBeforeProblem {
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. The approximate result is the total size of buffers that are live at the same
-    /// time in one order of the operations, and of other buffers that are unordered with them.
-    /// `lifetimes` contains the lifetimes of the buffers in one order of the operations. If two
-    /// buffers are live at the same time in some order, neither of them precedes the other.
+    /// exact bound. In this case, the result is the total size of buffers that are live at the same
+    /// time in one order of the operations, together with other buffers that are not ordered
+    /// relative to them. `lifetimes` contains the lifetimes of the buffers in one order of the
+    /// operations. If two buffers are live at the same time in some order, neither of them precedes
+    /// the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -83,7 +84,7 @@ impl HappensBeforeProblem {
             fixed: one.offset,
         };
         let items: Vec<Item> = self.buffers().iter().map(item).collect();
-        // Computing a flow for every alignment would take too long.
+        // It would take too long to compute a flow for every alignment.
         let least = items.iter().map(|item| item.alignment).min();
         best(&items, least.as_slice(), |weights| {
             antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
@@ -94,9 +95,10 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the highest bound that sets of conflicting buffers and fixed offsets prove.
-// Uncounted: the loop needs no counter, because a few passes over the buffers are made before the
-// first plan.
+/// Returns the highest bound that can be proved from sets of conflicting buffers and from fixed
+/// offsets.
+// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+// buffers, before the first plan is computed.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

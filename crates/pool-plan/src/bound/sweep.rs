@@ -3,10 +3,10 @@
 
 use crate::timeline::Timeline;
 
-/// Returns the items that are live in the section with the largest sum of `weights`, without items
-/// of weight 0. If several sections have the same sum, the function selects the first one.
-// Uncounted: the loop needs no counter, because one pass over the sections is made before the first
-// plan.
+/// Returns the items that are live in the section with the largest sum of `weights`, except for
+/// items of weight 0. If several sections have the same sum, the function selects the first one.
+// Uncounted: the loop needs no counter, because the function makes only one pass over the sections,
+// before the first plan is computed.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
     let most = totals.iter().copied().max().unwrap_or(0);
@@ -17,7 +17,8 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
 /// Returns the buffers that are live at the time with the largest sum of `weights`. If several
 /// times have the same sum, the function selects the first one. `live_spans` returns the spans
 /// during which a buffer is live.
-// Uncounted: the loop needs no counter, because the events are sorted once, before the first plan.
+// Uncounted: the loop needs no counter, because the function sorts the events only once, before the
+// first plan is computed.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,
@@ -29,7 +30,8 @@ where
             events.push((upper, false, weight));
         }
     }
-    // If a buffer ends at the time at which another begins, its end is processed first.
+    // If one buffer ends at the time at which another begins, the end is processed before the
+    // beginning.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_u64, 0_u64, None);
     for (time, begins, weight) in events {

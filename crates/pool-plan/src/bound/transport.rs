@@ -1,33 +1,34 @@
 //! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
 //! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element can send flow up to its weight, and receive flow up to its weight. An edge of
-//! unlimited capacity leads from each element to every later element. The bits of the relation
-//! represent edges, so that only edges with flow must be listed. Memory use therefore grows with
-//! the number of elements, and not with the number of pairs in the relation.
+//! Each element can send an amount of flow up to its weight, and can receive the same amount. An
+//! edge of unlimited capacity leads from each element to every later element. The bits of the
+//! relation represent the edges, so only edges that carry flow need to be listed. Memory use
+//! therefore grows with the number of elements rather than with the number of pairs in the
+//! relation.
 
 use crate::bits::{BitMatrix, ones};
 
 /// The number of senders that are processed between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
-/// A flow, with the supply and the demand that remain.
+/// A flow, together with the remaining supply and demand.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// The senders from which each receiver receives flow, and the amounts.
+    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// The levels of a level graph. The level of a sender or receiver is its distance from the nearest
-/// sender with remaining supply, counted in pairs of edges.
+/// The levels of a level graph. The level of a sender or receiver is the number of edge pairs
+/// between it and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
-    /// The receivers on each level, as bits.
+    /// For each level, the receivers on this level, stored as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers on all levels that have been computed, as bits.
+    /// The receivers on all levels that have been computed, stored as bits.
     met: Vec<u64>,
     /// `true` if a receiver on the last level has remaining demand.
     is_open: bool,
@@ -44,14 +45,14 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand, and the first such path carries at least one unit. (Paths get longer
-    /// in each round, as Dinic showed, so the number of rounds never exceeds the number of
+    /// receiver with demand, and the first such path carries at least one unit. (Dinic showed that
+    /// paths become longer in each round, so the number of rounds never exceeds the number of
     /// elements.)
     ///
-    /// Returns two lists. For each element, the first list contains `true` if the element could
-    /// send more flow to a receiver with demand. The second list contains `true` if the element
-    /// could receive more flow from a sender with supply. Returns `None` if `is_needed` returned
-    /// `false` before the computation ended.
+    /// Returns two lists with one entry per element. An entry of the first list is `true` if the
+    /// element could send more flow to a receiver with demand. An entry of the second list is
+    /// `true` if the element could receive more flow from a sender with supply. Returns `None` if
+    /// `is_needed` returned `false` before the computation ended.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -110,8 +111,8 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop terminates. Each iteration of the loop does one of three things. Each of the three
-    /// things can happen only finitely often before the next one in the list must happen:
+    /// The loop terminates. Each iteration of the loop does one of three things. Each of these
+    /// three things can happen only finitely often before the next thing in the list must happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or moves on to its next giver. Neither change is ever undone.
@@ -124,8 +125,8 @@ impl<'a> Transport<'a> {
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // The index of the word that is read next in each sender's row. The index of the giver that
-        // is tried next, for each receiver.
+        // For each sender, the index of the word of its row that is read next. For each receiver,
+        // the index of the giver that is tried next.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -140,7 +141,7 @@ impl<'a> Transport<'a> {
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // The path is a dead end, so the giver tries another receiver.
+                    // The path is a dead end, so the giver must try another receiver.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
                     self.go_on(step.receiver, levels, &mut next_taken, &mut path);

@@ -4,7 +4,7 @@
 //! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
 //! second method scans a list of placed items in address order, and looks up each of them in the
 //! new item's row. An item is removed from the list of placed items after all items that conflict
-//! with it have been placed. The list is short if items are placed in order of their starts,
+//! with it have been placed. If items are placed in order of their starts, the list is short,
 //! because few items are live at the same time. If most items conflict, the list is no longer than
 //! the set of conflicts that the first method would have to sort.
 
@@ -17,19 +17,18 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The maximum number of pairs of items per conflict for which the placer uses the list of placed
-/// items.
+/// The highest ratio of item pairs to conflicts at which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
-/// by this number before it is cleaned up again.
+/// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it
+/// may grow by its length divided by this number.
 const LISTED_A_STRUCK: usize = 16;
 
 /// The number of items that are placed between two checks of whether the list should be cleaned up.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// The fixed cost of placing an item, counted in passes. The cost of scanning the list is added to
-/// the fixed cost.
+/// The fixed cost of placing an item, measured in loop passes. The cost of scanning the list is
+/// added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for items with conflicts, which reuses its memory for each plan.
@@ -37,7 +36,7 @@ const PASSES_BESIDE: usize = 32;
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
-    /// `true` if a large share of all pairs of items conflict.
+    /// `true` if a large share of all item pairs are in conflict.
     is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,
@@ -69,14 +68,15 @@ impl<'a> ConflictPlacer<'a> {
         Self { items, conflicts, is_dense, placed, met, occupied, listed, left }
     }
 
-    /// Records that an item has been placed. An item of size 0 blocks no other item.
+    /// Records that an item has been placed. An item of size 0 does not block any other item.
     fn note(&mut self, index: usize) {
         if self.items[index].size > 0 {
             self.placed[index / 64] |= 1 << (index % 64);
         }
     }
 
-    /// Reads an item's row to find the addresses of all placed items that conflict with the item.
+    /// Reads an item's row in order to find the addresses of all placed items that conflict with
+    /// the item.
     // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that are read
     // and the conflicts that are found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
@@ -125,7 +125,7 @@ impl<'a> ConflictPlacer<'a> {
         looked
     }
 
-    /// Places items with the help of the list of placed items. See [`Place::place_while`].
+    /// Places items by searching the list of placed items. See [`Place::place_while`].
     fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
@@ -170,7 +170,7 @@ impl<'a> ConflictPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Places items with the help of the rows of the conflict matrix. See [`Place::place_while`].
+    /// Places items by reading the rows of the conflict matrix. See [`Place::place_while`].
     fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);

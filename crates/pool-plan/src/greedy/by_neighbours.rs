@@ -1,9 +1,9 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
-//! In memory, all spans that overlap a buffer's span are adjacent, and so are their addresses. The
-//! placer collects the addresses of all neighbours, sorts them, and searches them for a free range.
-//! If few buffers are live at the same time, placing by neighbours is faster than using a tree over
-//! time. If many buffers are live at the same time, a tree over time is faster.
+//! The spans that overlap a buffer's span are adjacent in memory, and so are their addresses. The
+//! placer collects and sorts the addresses of all neighbours, and searches for a free range between
+//! them. If few buffers are live at the same time, placing by neighbours is faster than using a
+//! tree over time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
 use super::place::Placement;
@@ -12,8 +12,8 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, counted in passes. The cost of reading the item's neighbours
-/// is added to the fixed cost.
+/// The fixed cost of placing an item, measured in loop passes. The cost of reading the item's
+/// neighbours is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer
@@ -88,7 +88,7 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Records an item's addresses for all spans of the item.
+    /// Records the addresses of an item for each of the item's spans.
     // Uncounted: the loop needs no counter, because the function only reads the spans of one item,
     // which `gather` has already counted.
     fn note(&mut self, index: usize, offset: u64) {

@@ -1,10 +1,10 @@
-//! A placer that handles the buffers of a timeline in the order of their starts, in the same way as
-//! an allocator that serves requests as they arrive.
+//! A placer that places the buffers of a timeline in the order of their starts, just as an
+//! allocator serves requests in the order of their arrival.
 //!
-//! All buffers that have already been placed started earlier, so a new buffer can only overlap
-//! buffers that are live at its start. The placer therefore tracks the free ranges at one time
-//! only, while other orders require the free ranges at all times. If gaps are treated as live and
-//! fixed offsets as always occupied, placing by start is the fastest method of planning, but the
+//! All buffers that have already been placed started earlier, so a new buffer can overlap only
+//! buffers that are live at its start. The placer therefore tracks the free ranges at only one
+//! time, while other orders require the free ranges at all times. If gaps are treated as live and
+//! fixed offsets as always occupied, placing by start is the fastest planning method, but the
 //! resulting plan is rough.
 
 use std::borrow::Cow;
@@ -19,15 +19,15 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, counted in passes. The cost of searching the free ranges is
-/// added to the fixed cost.
+/// The fixed cost of placing an item, measured in loop passes. The cost of searching the free
+/// ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// Places the items of a timeline in `order`, which must sort the items by start. An item is
 /// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
-/// always occupied. If items have gaps or fixed offsets, `order` must be marked as rough. All other
-/// conditions of [`Place::place_while`](super::place::Place::place_while) apply to `place_by_start`
-/// as well.
+/// always occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All
+/// other conditions of [`Place::place_while`](super::place::Place::place_while) apply to
+/// `place_by_start` as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -67,7 +67,8 @@ pub(super) fn place_by_start(
 
 /// Sorts the items of an order by the first section in which each of them is live. If an item's
 /// lifetime starts with a gap, its first section is later than the start of its lifetime.
-// Uncounted: the loop needs no counter, because the items are sorted once, before the first plan.
+// Uncounted: the loop needs no counter, because the function sorts the items only once, before the
+// first plan is computed.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -95,7 +96,7 @@ struct FreeRanges {
     /// The free ranges below `top`, which do not touch each other. The keys are the starts of the
     /// ranges, and the values are their ends.
     ends: BTreeMap<u64, u64>,
-    /// The free ranges below `top`, as (size, start) pairs.
+    /// The free ranges below `top`, stored as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
     /// The lowest address above all occupied addresses.
     top: u64,
@@ -104,8 +105,8 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free ranges at a time at which only the given ranges are occupied. The given
     /// ranges are never freed.
-    // Uncounted: the loop needs no counter, because the ranges are sorted once, before the first
-    // plan.
+    // Uncounted: the loop needs no counter, because the function sorts the ranges only once, before
+    // the first plan is computed.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -117,13 +118,13 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that `find` must check under a rule, if alignments
-    /// do not matter.
+    /// Returns the maximum number of free ranges that `find` must check for a rule, if no alignment
+    /// requires padding.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }
 
-    /// Removes `size` bytes from a free range.
+    /// Marks `size` bytes of a free range as occupied.
     // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
     // has counted.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {

@@ -1,4 +1,4 @@
-//! A placer that handles the buffers of a timeline in a given order.
+//! A placer that places the buffers of a timeline in a given order.
 
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
@@ -41,7 +41,7 @@ impl<'a> TimelinePlacer<'a> {
         Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
 
-    /// Places items with the help of a tree over time. See [`Place::place_while`].
+    /// Places items by querying a tree over time. See [`Place::place_while`].
     fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));

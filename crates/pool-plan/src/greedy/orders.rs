@@ -5,8 +5,8 @@ use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The maximum number of buffers for which a second plan breaks ties by name. Without a second
-/// plan, ties are broken only by position in the problem.
+/// The maximum number of buffers for which a second plan breaks ties by name. For larger problems,
+/// ties are broken only by position in the problem.
 const MOST_NAMED: usize = 1 << 12;
 
 /// An order of the items, and the rule that selects a free range for each item.
@@ -19,7 +19,7 @@ pub(crate) struct Order {
     /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
     /// `true` if the placer may treat gaps in lifetimes as live, and fixed offsets as always
-    /// occupied. This makes placing faster.
+    /// occupied, so that it places items faster.
     pub(crate) is_rough: bool,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that ranks all items by breadth, with the first item of the order at rank 0. The
-/// function returns `None` if the watch stops the computation.
+/// A function that returns the rank of each item in an order by breadth, in which the first item
+/// has rank 0. The function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
-/// The measures of all items, from which the orders of greedy plans are computed. Each vector of
-/// measures contains one number per item.
+/// The measures of all items, which determine the orders of greedy plans. Each vector of measures
+/// contains one number per item.
 pub(crate) struct Measures<'a> {
     /// The size of each item in bytes.
     pub(crate) sizes: Vec<u64>,
@@ -62,25 +62,25 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// The rank of each item by breadth. An item's rank is the position of the broadest time at
-    /// which the item is live, in a list of times sorted by breadth.
+    /// The rank of each item by breadth. If all times are sorted by breadth, an item's rank is the
+    /// position of the broadest time at which the item is live.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
     /// The position of each item in an order by name. The value is `None` if the order by name is
     /// the same as the order of the problem.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes contain gaps or some offsets are fixed. If so, a rough plan is
-    /// computed before all other plans.
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
+    /// rough plan is computed before all other plans.
     pub(crate) has_rough_plan: bool,
-    /// The offset of each item in an earlier plan, if there was such a plan. The list may contain
-    /// fewer entries than there are items.
+    /// The offset of each item in an earlier plan, if there is an earlier plan. The list may
+    /// contain fewer entries than there are items.
     pub(crate) last: &'a [Option<u64>],
 }
 
 impl Recipe {
     /// Returns `true` if this recipe produces the plan of the given textbook heuristic, with either
-    /// of the two rules for the last tie.
+    /// of the two rules that break the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
@@ -90,8 +90,8 @@ impl Recipe {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// Returns the same recipe with the last tie broken by position, if this recipe breaks it by
-    /// name. Returns `None` for all other recipes.
+    /// If this recipe breaks the last tie by name, returns the same recipe with the last tie broken
+    /// by position. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
@@ -99,7 +99,7 @@ impl Recipe {
 
 impl Measures<'_> {
     /// Returns the recipes of a portfolio. The fastest recipe comes first. The textbook heuristics
-    /// follow, sorted by their success on most problems, and all other recipes come last.
+    /// follow, sorted by how well they work on most problems, and all other recipes come last.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -112,8 +112,8 @@ impl Measures<'_> {
             // The order by start is the fastest order, because the placer needs the free ranges at
             // only one time.
             (Start, Best, Place),
-            // Each recipe from here on was chosen because, after all recipes before it have been
-            // tried, it lowers the mean peak of 149 problems from 30 families the most.
+            // Each of the following recipes is the one that lowers the mean peak of 149 problems
+            // from 30 families the most after all earlier recipes have been tried.
             (Size, First, Place),
             // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
             // is better than the plan of every textbook heuristic.
@@ -151,7 +151,7 @@ impl Measures<'_> {
         let GreedyHeuristic { order, fit } = recipe.heuristic;
         let mut items = self.by_begin.clone();
         let at = |item: u32| item as usize;
-        // Every sort is stable, so the last sort has the highest priority.
+        // Every sort is stable, so the key of the last sort has the highest priority.
         let mut sort = |key: &dyn Fn(usize) -> u64| {
             sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
@@ -184,15 +184,15 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if such a plan was
-    /// given. New items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is an earlier
+    /// plan. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items that are placed before an item are no higher than in the earlier plan, and
-    /// the earlier plan already placed them below the item if they conflict with it. Unless there
-    /// are new items, the new plan is therefore no worse than the earlier plan.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
-    // that the caller may supply.
+    /// plan. All items that are placed before a given item are no higher than in the earlier plan.
+    /// Any of these items that conflicts with the given item was already below it in the earlier
+    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // earlier plan that the caller has supplied.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
@@ -221,7 +221,7 @@ impl Measures<'_> {
 }
 
 /// Returns the position of each name in sorted order. If the names are already sorted, returns
-/// `None`. Returns `None` if there are too many names for a second plan of each heuristic.
+/// `None`. Returns `None` if there are too many names for a second plan with each heuristic.
 // Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

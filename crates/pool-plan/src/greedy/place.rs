@@ -10,10 +10,10 @@ pub(crate) enum Placement {
     Done {
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest occupied byte.
+        /// The offset just past the highest occupied byte.
         peak: u64,
     },
-    /// The computation was aborted because the plan reached the given limit on its peak.
+    /// The computation was aborted because the peak of the plan reached the given limit.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,
@@ -21,7 +21,7 @@ pub(crate) enum Placement {
 
 /// A greedy placer, which places items one by one.
 pub(crate) trait Place {
-    /// Places the items with fixed offsets, followed by all other items in `order`. Stops if the
-    /// peak reaches `limit` or if `watch` stops the computation.
+    /// Places the items with fixed offsets, followed by all other items in `order`. The method
+    /// stops early if the peak reaches `limit` or if `watch` stops the computation.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

@@ -5,15 +5,16 @@ use crate::heuristic::GreedyFit;
 /// A set of occupied addresses, stored as disjoint ranges in ascending order. Ranges that touch are
 /// merged.
 ///
-/// Buffers that are packed on top of each other are merged into a single range. Merging keeps the
-/// sets small, and most sets need no allocation. A plan for a large problem uses hundreds of
-/// thousands of sets. When each set allocated its own memory, the allocations took a fifth of the
-/// planning time.
+/// If buffers are packed on top of each other, their ranges are merged into a single range. Merging
+/// keeps the sets small, so most sets need no allocation. A plan for a large problem uses hundreds
+/// of thousands of sets. In an earlier version, each set allocated its own memory, and these
+/// allocations took a fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The only range of the set, if `many` is empty. If the set is empty, this range has no bytes.
+    /// The only range of the set, if `many` is empty. If the set is empty, this range contains no
+    /// bytes.
     one: (u64, u64),
-    /// All ranges of the set, if there are several.
+    /// All ranges of the set, if the set contains several.
     many: Vec<(u64, u64)>,
 }
 
@@ -99,8 +100,8 @@ pub(crate) struct Room {
     /// The highest end of all ranges that have been passed.
     free_from: u64,
     best: Option<u64>,
-    /// The surplus bytes of the free range that contains `best`. The search ignores a free range
-    /// whose surplus is equal or larger.
+    /// The surplus bytes of the free range that contains `best`. The search ignores every free
+    /// range whose surplus is equal or larger.
     best_spare: u64,
 }
 
@@ -117,14 +118,14 @@ impl Room {
         self.pass_if(true, start, end);
     }
 
-    /// Informs the search that the addresses are occupied, if `is_occupied` is `true`. The compiler
+    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The compiler
     /// emits a branch only for a condition that is rarely true. In a long list in which every other
     /// buffer is occupied, mispredicted branches would take more time than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
-        // Addresses fit in 63 bits. If there is too little space, the subtraction wraps around to a
-        // value that exceeds any possible surplus.
+        // Addresses fit in 63 bits. If the free range is too small, the subtraction wraps around to
+        // a value that exceeds any possible surplus.
         let spare = (start.wrapping_sub(self.free_from) & mask).wrapping_sub(self.size);
         if spare < self.best_spare {
             self.leave(start);
@@ -134,7 +135,8 @@ impl Room {
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range that is passed later can change the offset.
+    /// Returns `true` if no range that is passed later can change the offset that the search has
+    /// found.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
@@ -152,7 +154,8 @@ impl Room {
         }
     }
 
-    /// Returns the offset that the search found, which is in a gap or above all passed ranges.
+    /// Returns the offset that the search has found, which is between two passed ranges or above
+    /// all of them.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

@@ -1,10 +1,10 @@
 //! A tree over time that finds the addresses occupied during a time span.
 //!
-//! A time tree is a segment tree over the sections of time. A buffer is stored in `spanning` of the
-//! O(log n) vertices that make up its lifetime, and in `within` of all vertices above them. A query
-//! reads `within` and `spanning` of the vertices that make up its span, and `spanning` of the
-//! vertices above them. The sets merge adjacent ranges, so tightly packed buffers need little
-//! space.
+//! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
+//! sets of the O(log n) vertices that make up its lifetime, and in the `within` sets of all
+//! vertices above them. A query reads both sets of the vertices that make up its span, and the
+//! `spanning` sets of the vertices above them. The sets merge adjacent ranges, so tightly packed
+//! buffers need little memory in the tree.
 
 use super::ranges::Ranges;
 use super::union::Union;
@@ -13,9 +13,9 @@ use super::union::Union;
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
-    /// The ranges that are occupied during the entire time span of each vertex.
+    /// For each vertex, the ranges that are occupied during its entire time span.
     spanning: Vec<Ranges>,
-    /// The ranges that some buffer occupies during a part of each vertex's time span.
+    /// For each vertex, the ranges that some buffer occupies during a part of its time span.
     within: Vec<Ranges>,
 }
 

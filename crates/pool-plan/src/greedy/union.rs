@@ -3,8 +3,8 @@
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
-/// The lists are merged in pairs, and ranges that touch are joined during the merge. Merging is
-/// faster than sorting all ranges.
+/// The lists are merged in pairs, and ranges that touch each other are joined during the merge.
+/// Merging is faster than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,
@@ -51,7 +51,7 @@ impl Union {
     }
 }
 
-/// Appends the union of two sorted lists to `into`, and joins ranges that touch.
+/// Appends the union of two sorted lists to `into`, and joins ranges that touch each other.
 // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;
@@ -64,7 +64,7 @@ fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut 
     into.extend(open);
 }
 
-/// Removes the range with the lowest start from one of two sorted lists, and returns it.
+/// Removes the range with the lowest start from one of two sorted lists, and returns this range.
 fn lower<'a>(one: &mut &'a [(u64, u64)], other: &mut &'a [(u64, u64)]) -> Option<(u64, u64)> {
     let is_first_lower = match (one.first(), other.first()) {
         (Some(first), Some(second)) => first.0 <= second.0,

@@ -1,7 +1,7 @@
 //! Exhaustive depth-first search over the assignments of up to 64 buffers to memories. The search
-//! cuts off a branch if the prices or the live bytes prove that the branch contains no better plan.
-//! If an assignment is complete, each of its memories is packed separately. The result for each set
-//! of buffers is cached.
+//! skips a branch if the prices or the live bytes prove that the branch contains no better plan.
+//! When an assignment is complete, each of its memories is packed separately. The packing of each
+//! set of buffers is cached.
 
 use std::collections::HashMap;
 
@@ -29,13 +29,14 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// The lowest possible total cost of all buffers from each position of the order on.
+    /// For each position in the order, the lowest possible total cost of the buffers from this
+    /// position on.
     asked_after: Vec<i128>,
-    /// The earlier memory, if any, that can replace each memory, because it has the same capacity
-    /// and costs and is allowed for the same buffers.
+    /// For each memory, the earlier memory, if any, that can replace it. The earlier memory has the
+    /// same capacity and costs, and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
-    /// The live bytes of each memory in each section.
+    /// The number of live bytes in each section of each memory.
     loads: Vec<Vec<u64>>,
     sets: Vec<u64>,
     packed: HashMap<(usize, u64), Packed>,
@@ -95,7 +96,7 @@ impl<'a> Search<'a> {
     /// exists. Returns `None` if the search was cut short.
     ///
     /// # Errors
-    /// Returns the errors of the planner that packs a single memory.
+    /// Returns the same errors as the planner that packs a single memory.
     pub(super) fn run(&mut self) -> Result<Option<u64>, PlanError> {
         self.descend(0, self.proof.rest, 0)?;
         let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
@@ -229,7 +230,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns an earlier memory that can be exchanged with the given memory in every plan.
+/// Returns an earlier memory that is interchangeable with the given memory in every plan.
 fn twin(instance: &Instance<'_>, memory: usize) -> Option<usize> {
     let memories = instance.memories();
     let one = &memories[memory];
@@ -280,8 +281,8 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// The search starts without a plan, so that it must find the optimum without the help of
-    /// another method.
+    /// The search starts without a plan, so it must find the optimum without the help of another
+    /// method.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {
         let monitor = Monitor::new();

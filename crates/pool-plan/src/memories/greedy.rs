@@ -30,18 +30,18 @@ pub(super) enum Order {
     Density,
 }
 
-/// The rule that selects a memory from those with enough room.
+/// The rule that selects one of the memories with enough room.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
     /// Selects the memory that comes first in the problem.
     First,
     /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
     Cheapest,
-    /// Selects the memory in which the plan's cost grows least. If several memories are equally
-    /// good, the rule selects the first one.
+    /// Selects the memory for which the cost of the plan grows least. If several memories are
+    /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory in which the plan's cost grows least. If several memories are equally
-    /// good, the rule selects the one in which the buffer ends lowest.
+    /// Selects the memory for which the cost of the plan grows least. If several memories are
+    /// equally good, the rule selects the memory in which the buffer ends at the lowest offset.
     Lowest,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn place(
 ) -> Option<Standing> {
     let memories = instance.memories();
     let mut placements = vec![Placement { memory: 0, offset: 0 }; instance.len()];
-    // The start, the end and the number of each placed buffer in each memory, sorted by start.
+    // For each memory, the start, the end and the number of each placed buffer, sorted by start.
     let mut placed: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); memories.len()];
     let mut peaks = vec![0_u64; memories.len()];
     let is_fixed = |&buffer: &usize| instance.problem.buffers()[buffer].buffer.offset.is_some();

@@ -12,16 +12,16 @@ pub(super) struct Instance<'a> {
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
-    /// The index of the first span of each buffer.
+    /// For each buffer, the index of its first span.
     starts: Vec<u32>,
-    /// The end of the highest buffer with a fixed offset in each memory.
+    /// For each memory, the end of the highest buffer with a fixed offset.
     pub(super) floors: Vec<u64>,
 }
 
 impl<'a> Instance<'a> {
     /// Divides the time of a problem into sections.
-    // Uncounted: the loop needs no counter, because a few passes over the buffers are made before
-    // the first plan.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // buffers, before the first plan is computed.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();

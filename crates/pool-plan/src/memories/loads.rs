@@ -5,10 +5,10 @@
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     leaves: usize,
-    /// The maximum number of bytes in any section of each vertex. The maximum excludes additions
-    /// that are stored at the vertices above.
+    /// For each vertex, the maximum number of bytes in any of its sections. The maximum excludes
+    /// additions that are stored at the vertices above it.
     most: Vec<i64>,
-    /// The sum of all additions to the whole span of sections of each vertex.
+    /// For each vertex, the sum of all additions to its whole span of sections.
     added: Vec<i64>,
 }
 

@@ -1,9 +1,10 @@
 //! Planning for several memories. Each buffer is assigned to one of the memories that it allows,
 //! and is placed in that memory. The planner looks for the plan with the lowest cost.
 //!
-//! There are three methods of finding a plan: joint greedy placement, a local search over
-//! assignments in which each memory is planned separately, and an exhaustive search for up to 64
-//! buffers. Prices per byte prove a lower bound on the cost of every plan.
+//! The planner finds plans with three methods. The planner places buffers greedily in all memories,
+//! searches locally for assignments in which each memory is planned separately, and searches
+//! exhaustively if there are at most 64 buffers. Prices per byte prove a lower bound on the cost of
+//! every plan.
 
 mod exhaustive;
 mod greedy;

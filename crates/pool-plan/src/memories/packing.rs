@@ -27,7 +27,7 @@ pub(super) struct Packed {
     pub(super) least: u64,
 }
 
-/// The amount of work that may be spent on packing a memory.
+/// The amount of work that may be spent on packing one memory.
 #[derive(Clone, Copy)]
 pub(super) struct Effort<'a> {
     pub(super) rounds: Option<u32>,
@@ -39,8 +39,8 @@ pub(super) struct Effort<'a> {
 
 impl Instance<'_> {
     /// Packs the given buffers into a memory, with a peak that is as low as the effort allows. If
-    /// the bytes held in the memory cost nothing, the function only tries to stay within the
-    /// capacity. If the capacity is exceeded, the result contains no offsets.
+    /// bytes in the memory cost nothing, the function only tries to stay within the capacity. If
+    /// the capacity is exceeded, the result contains no offsets.
     pub(super) fn pack(
         &self,
         memory: usize,
@@ -56,9 +56,9 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // Packing needs a monitor of its own, because the caller's monitor shows the plan for all
-        // memories. If the caller stops the planner, the stop takes effect before the next memory
-        // is packed.
+        // Packing needs its own monitor, because the caller's monitor shows the plan for all
+        // memories. If the caller stops the planner, the planner stops before it packs the next
+        // memory.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();

@@ -3,7 +3,7 @@
 use crate::memory::{Placement, Price};
 use crate::plan::as_float;
 
-/// The memory and the offset of each buffer in a problem.
+/// A plan, which consists of the memory and the offset of each buffer in a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryPlan {
@@ -17,19 +17,19 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
-    /// The end of the highest byte that is used in each memory, in bytes.
+    /// The peak of each memory, which is the offset just past the highest byte that is used.
     pub peaks: Vec<u64>,
-    /// The cost of the plan, which is the sum of the costs of the bytes held in each memory and of
-    /// each buffer's traffic.
+    /// The cost of the plan, which is the total cost of the bytes in all memories plus the total
+    /// cost of all buffers' traffic.
     pub cost: u64,
     /// The lower bound on the cost that `prices` prove.
     pub bound: u64,
-    /// The prices that prove the bound. Prices of 0 are omitted.
+    /// The prices that prove the bound. The list omits prices of 0.
     pub prices: Vec<Price>,
     /// The lower bound on the cost that an exhaustive search has proved, which is never lower than
     /// `bound`.
     ///
-    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
+    /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,
 }
 

@@ -13,8 +13,8 @@ use super::instance::Instance;
 
 /// The maximum number of steps of the subgradient method.
 const MOST_STEPS: usize = 600;
-/// The maximum number of passes over buffers and sections, in all steps of the subgradient method
-/// together.
+/// The maximum number of passes over buffers and sections, counted over all steps of the
+/// subgradient method.
 const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress after which the step length is halved.
 const PATIENCE: usize = 6;
@@ -32,7 +32,7 @@ pub(super) struct Proof {
     /// The cost of each buffer in each memory, at the prices of this proof, in units of 1 /
     /// `Price::UNIT`.
     pub(super) asked: Vec<Vec<i128>>,
-    /// The part of the lower bound that does not belong to any buffer.
+    /// The part of the lower bound that is not attributed to any buffer.
     pub(super) rest: i128,
 }
 
@@ -104,8 +104,8 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Returns the initial prices. Each memory has a price at the time with the most live bytes, which
-/// equals the memory's cost.
+/// Returns the initial prices. At the time with the most live bytes, each memory has a price that
+/// equals its cost per byte.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -129,8 +129,9 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the lower bound that the prices prove, as a floating-point number. Also returns the live
-/// bytes of each section, if each buffer is placed in the memory where it costs least.
+/// Returns the lower bound that the prices prove, as a floating-point number. Also returns the
+/// number of live bytes in each section if each buffer is placed in the memory in which it costs
+/// least.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices
@@ -181,10 +182,12 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers all other prices, so that the result is valid.
+/// Raises the prices of full sections and lowers all other prices, in such a way that the resulting
+/// prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
-    // The closure computes the number of bytes that a memory holds in addition to its live bytes.
-    // Sections with higher prices have more weight.
+    // The closure computes the number of bytes above which a section's price is raised. For most
+    // memories, this number is a weighted mean of the live bytes, in which sections with higher
+    // prices count more.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
@@ -220,7 +223,7 @@ fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], ga
     }
 }
 
-/// Returns the nonnegative numbers nearest to the given numbers that add up to `sum`.
+/// Returns the nonnegative numbers that add up to `sum` and are nearest to the given numbers.
 fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     let mut sorted = values.clone();
     sorted.sort_unstable_by(|one, other| other.total_cmp(one));
@@ -238,7 +241,7 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
 }
 
 /// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down, and
-/// the total loss is added to the highest price of each memory.
+/// for each memory, the total loss is added to the memory's highest price.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -273,7 +276,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the lower bound that prices prove, in integer arithmetic.
+/// Computes the lower bound that prices prove, using integer arithmetic.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

@@ -1,4 +1,5 @@
-//! Planning problems with several memories, and the conditions that their plans must satisfy.
+//! Planning problems with several memories, and the conditions that a plan for such a problem must
+//! satisfy.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// A problem with buffers that have lifetimes, and with several memories. A plan places each buffer
 /// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// The cost of a plan is the sum of the costs of its memories and of the costs of its buffers. The
+/// The cost of a plan is the total cost of its memories plus the total cost of its buffers. The
 /// cost of a memory is its cost per byte times the end of its highest buffer. The cost of a buffer
 /// is its traffic times the traffic cost of its memory.
 ///
@@ -53,11 +54,12 @@ impl MemoryProblem {
     /// Creates the problem of placing `buffers` in `memories`.
     ///
     /// # Errors
-    /// Returns the errors of [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if there
-    /// are no memories, more than [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two with the same
-    /// name. Fails if a buffer allows no memory, lists a memory twice, or names a memory that does
-    /// not exist. Fails if a buffer is fixed in a memory that it does not allow, or has a fixed
-    /// offset but allows several memories. Fails if a plan could cost more than `i64::MAX`.
+    /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
+    /// there are no memories, if there are more memories than
+    /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
+    /// buffer allows no memory, lists a memory twice, or names a memory that does not exist. Fails
+    /// if a buffer is fixed in a memory that it does not allow, or has a fixed offset but allows
+    /// several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -82,7 +84,7 @@ impl MemoryProblem {
     /// the bound that the prices prove.
     ///
     /// # Errors
-    /// Returns the first violation of the problem or the certificate.
+    /// Returns the first violation of the problem's constraints or of the certificate.
     pub fn validate(&self, plan: &MemoryPlan) -> Result<u64, Violation> {
         let MemoryCertificate { cost, bound, ref prices, ref peaks, .. } = plan.certificate;
         let found = self.cost(&plan.placements)?;
@@ -100,9 +102,9 @@ impl MemoryProblem {
     /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A violation is a buffer in a memory that it does
-    /// not allow, a memory whose capacity is exceeded, or a memory whose plan is not valid for an
-    /// [`IntervalProblem`](crate::IntervalProblem).
+    /// Returns the first violation that the validator finds. A violation is a buffer in a memory
+    /// that it does not allow, a memory whose capacity is exceeded, or a memory whose plan is not
+    /// valid for an [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
         Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))
@@ -135,7 +137,7 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns an error if the memories that a buffer allows are empty or ambiguous.
+/// Returns an error if a buffer's list of allowed memories is empty or ambiguous.
 fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
     let id = || limits::label(&one.buffer.id, index);
     let bad = |what| Err(PlanError::BadMemories { id: id(), what });
@@ -168,7 +170,7 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // The end of the highest buffer with a fixed offset in each memory. In the worst case, all
+    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all
     // other buffers of the memory lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
@@ -197,8 +199,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The file format of a problem. The file format is the same as for an interval problem, plus
-    //! the key `memories`. Buffers refer to memories by name.
+    //! The file format of a problem. The file format is the format of an interval problem, with the
+    //! additional key `memories`. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -291,8 +293,8 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The error text of this type contains all sources of an error, because serde formats can
-        /// only report a text.
+        /// The error text of this type contains all sources of the error, because a serde format
+        /// can report an error only as text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {

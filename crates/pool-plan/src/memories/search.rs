@@ -24,7 +24,7 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared, which consists of the number of bytes beyond
+/// The key by which assignments are compared, which consists of the number of bytes that exceed
 /// capacities and the cost.
 type Badness = (u64, u64);
 
@@ -47,9 +47,9 @@ impl<'a> Assignment<'a> {
     }
 
     /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
-    /// the memory that gives the best result.
-    // Uncounted: the loop needs no counter, because one pass over the buffers is made before the
-    // first plan.
+    /// the memory for which the resulting assignment is best.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // buffers, before the first plan is computed.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();
@@ -151,14 +151,14 @@ impl<'a> Assignment<'a> {
         self.count(buffer, 1);
     }
 
-    /// Reverts all moves except the first `keep`.
+    /// Reverts all moves except the first `keep` moves.
     fn take_back(&mut self, moved: &mut Vec<(usize, usize)>, keep: usize) {
         for (buffer, from) in moved.drain(keep..).rev() {
             self.assign(buffer, from);
         }
     }
 
-    /// Adds a buffer to the totals of its memory, or subtracts it if `sign` is negative.
+    /// Adds a buffer to the totals of its memory, or subtracts the buffer if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // The sum of all sizes fits in an `i64`, so each size fits too.

@@ -30,15 +30,15 @@ const PACK_ROUNDS: u32 = 8;
 const FIRST_ROUNDS: u32 = 2;
 /// The number of moves in a round: [per buffer, minimum, maximum].
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// The number of joint greedy plans in a round, each with a slightly different order: [total number
-/// of passes, minimum, maximum].
+/// The number of joint greedy plans in a round: [total number of passes, minimum, maximum]. The
+/// orders of these plans differ slightly.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
 /// if a memory could not be packed within its capacity.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {
-    /// Returns the cheapest plan that is found within the budget.
+    /// Returns the cheapest plan that the solver finds within the budget.
     ///
     /// # Errors
     /// Returns [`PlanError::MemoriesTooSmall`] or [`PlanError::Unassigned`] if no plan fits within
@@ -85,8 +85,8 @@ impl MemoryProblem {
 
 /// Returns an error if buffers that are live at the same time exceed the total capacity of the
 /// memories that they allow.
-// Uncounted: the loop needs no counter, because before the first plan, a few passes over the
-// buffers are made for each set of memories.
+// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+// buffers for each set of memories, before the first plan is computed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -149,7 +149,8 @@ struct Solver<'a> {
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
-    /// The cost of the best joint greedy plan, with the order and the rule that lead to it.
+    /// The cost of the best joint greedy plan, together with the order and the rule that lead to
+    /// this plan.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
     /// The lower bound on the cost that the exhaustive search proved.
@@ -183,13 +184,14 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in an order. If the plan or the order is the best so far, the function
-    /// keeps it. Returns `true` if the order is the best so far.
+    /// Places the buffers in the given order. If the plan or the order is the best so far, the
+    /// function keeps it. Returns `true` if the order is the best so far.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An order that is equally good is also kept, so that the search continues.
+        // An order that is as good as the best order is also kept, so that the search does not
+        // stall.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -222,8 +224,8 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Computes a plan from the live bytes only. All buffers are assigned to memories before any
-    /// memory is packed.
+    /// Computes a plan by assigning all buffers to memories, based only on the live bytes, before
+    /// any memory is packed.
     fn assign_greedily(&mut self) -> Result<(), PlanError> {
         let mut caps = self.capacities();
         for _ in 0..TIGHTENINGS {
@@ -241,7 +243,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Lowers the limits of all memories whose peaks exceeded their capacities. Each limit is
-    /// lowered by the excess, but at least by an eighth.
+    /// lowered by the excess, or by an eighth of the limit if an eighth is more.
     fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
         for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
             let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));
@@ -270,7 +272,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Tries all assignments, until the budget ends.
+    /// Tries all assignments until the budget ends.
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
@@ -292,7 +294,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan, or a new assignment, and packs its memories.
+    /// Improves the assignment of the best plan or a new assignment, and packs the memories of the
+    /// improved assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);
@@ -324,7 +327,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Keeps a plan if it is within all capacities and is the cheapest so far.
+    /// Keeps a plan if the plan is within all capacities and is cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

@@ -9,16 +9,16 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round, if it continues in the next round.
+/// The number of steps that a search runs in each round, if the search continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The number of steps that a niche search runs in the first round. From round to round, the number
-/// of steps doubles.
+/// The number of steps that a niche search runs in the first round. The number of steps doubles
+/// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The maximum number of times that a niche search doubles its steps: [without a capacity, with a
 /// capacity]. Without a capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// The maximum work of a niche search in a round, in items and sections: [without a capacity, with
-/// a capacity].
+/// The maximum work of a niche search in a round, measured in items and sections: [without a
+/// capacity, with a capacity].
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// The number of steps of a search that restarts in each round. The actual number of steps is a
 /// multiple of this number, given by the round's term of Luby's sequence.
@@ -27,13 +27,13 @@ const RESTART_STEPS: u64 = 2_000;
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, in items and sections. A search needs
-/// about a millisecond between two checks.
+/// The work of a search between two checks of the clock, measured in items and sections. A search
+/// needs about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round, in items and sections, if there are at most
+/// The maximum work of a search in a round, measured in items and sections, if there are at most
 /// [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round, in items and sections, if there are more than
+/// The maximum work of a search in a round, measured in items and sections, if there are more than
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
@@ -46,10 +46,10 @@ pub(super) const MANY_ITEMS: usize = 2_048;
 pub(super) enum Searched {
     /// A plan within the capacity was found.
     Plan(Vec<u64>),
-    /// The search proved that no plan fits a capacity.
+    /// The search proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The search has found no plan yet. For each section, the list counts how often the section's
-    /// items did not fit.
+    /// The search has found no plan yet. For each section, the list contains the number of times
+    /// that the section's items did not fit within the capacity.
     Failures(Vec<u64>),
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the peak of the best plan.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity that the caller set, so that no lower peak is needed.
+    /// `true` if the goal is the capacity that the caller has set, so that no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
     /// The niche searches for the goal, one for each focus. A niche search is created when it first
-    /// runs. There are no niche searches if the sections are unordered or there are many items.
+    /// runs. There are no niche searches if the sections are unordered or if there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// The capacity for which the continued searches look for a plan.
@@ -118,8 +118,8 @@ impl<'a> Exact<'a> {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Prepares a round. If the searches find no plan for a long time, the easier capacity moves
-    /// closer to the best peak.
+    /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
+    /// capacity closer to the best peak.
     // Uncounted: the loop needs no counter, because the function only creates three searches
     // without starting them.
     pub(super) fn begin(
@@ -141,7 +141,7 @@ impl<'a> Exact<'a> {
         Capacities { goal, easier, is_given }
     }
 
-    /// Completes a round, and lets the counts of failures decay slowly.
+    /// Completes a round, and slightly reduces the counts of failures.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
@@ -217,7 +217,8 @@ impl<'a> Exact<'a> {
     fn restart(&self, capacity: u64, Attempt { task, number, seed }: Attempt) -> Search<'a> {
         let mut random = Random::new(seed, number, task as u64);
         let heuristic = HEURISTICS[task % HEURISTICS.len()];
-        // Half of the restarted searches use the failures of earlier searches, if there are any.
+        // If earlier searches have counted failures, half of the restarted searches use these
+        // counts.
         let failures = Some(self.failures.as_slice());
         let failures = failures.filter(|_| number > 0 && task / HEURISTICS.len() % 2 == 0);
         let noise = if number % 2 == 0 { 0.5 } else { 0.1 };

@@ -48,7 +48,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always at least one recipe, and no limit stops its computation.
+        // There is always at least one recipe, and no limit stops the computation of the first
+        // plan.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -56,8 +57,9 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a given plan if it is better than the best plan. The function also tries a second
-    /// plan, which places each item in the lowest free range, in the order of the given offsets.
+    /// Keeps a given plan if it is better than the best plan so far. The function also tries a
+    /// second plan, for which each item is placed in the lowest free range, in the order of the
+    /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
         let reached = peak(items, &offsets);
@@ -83,8 +85,9 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// A plan is aborted as soon as it is certain to be no better than the best plan. The best plan
-    /// therefore does not depend on how many plans are computed at the same time.
+    /// The computation of a plan is aborted as soon as the plan is certain to be no better than the
+    /// best plan so far. The best plan therefore does not depend on how many plans are computed at
+    /// the same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -118,7 +121,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns `true` if further recipes should be tried. The first recipe is the fastest recipe,
-    /// but not the best. If the target is above the lower bound, a second recipe is always tried.
+    /// but usually not the best. If the target is above the lower bound, a second recipe is always
+    /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
@@ -135,7 +139,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, the plan would be identical to the plan that breaks ties by
+        // If no tie is broken by name, the plan is identical to the plan that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
@@ -163,10 +167,10 @@ enum Made {
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest byte that the plan uses.
+        /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
-    /// The plan reached the given limit on its peak, or would be the same as another plan.
+    /// The peak of the plan reached the given limit, or the plan would be the same as another plan.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,

@@ -16,7 +16,7 @@ pub(super) struct ImprovedPlan {
 }
 
 /// Returns the best plan after up to `attempts` changes to `order`, or the first plan that meets
-/// `target`. Returns `None` if there was not enough time for the first plan.
+/// `target`. Returns `None` if there was not enough time to compute the first plan.
 pub(super) fn improve(
     items: &[Item],
     placer: &mut impl Place,
@@ -31,8 +31,8 @@ pub(super) fn improve(
     let watch = Watch::new(&is_needed);
     let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
-    // After a change, the order is no longer sorted by start, so a placer for orders that are
-    // sorted by start must not be used.
+    // After a change, the order is no longer sorted by start, so a placer that requires this order
+    // must not be used.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {
@@ -53,7 +53,7 @@ pub(super) fn improve(
 }
 
 /// Moves one item to an earlier position. In most cases, the item is one that reaches the peak. In
-/// some cases, the item is selected at random.
+/// the other cases, the item is selected at random.
 // Uncounted: the loop needs no counter, because `improve` counts the items before each change.
 fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random: &mut Random) {
     let reaches = |&position: &usize| {

@@ -1,9 +1,9 @@
 //! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
 //! portfolio runs rounds of exact search and local search until the budget ends.
 //!
-//! A round is a fixed list of tasks of fixed length, which do not depend on the number of threads
-//! or on their speed. The results are processed in the order of the tasks. The available time
-//! affects only the number of rounds.
+//! A round is a fixed list of tasks. Neither the list nor the length of a task depends on the
+//! number or the speed of the threads. The results are processed in the order of the tasks. The
+//! available time affects only the number of rounds, not their results.
 
 mod exact;
 mod heuristics;
@@ -39,11 +39,12 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The divisor of the remaining budget that determines the budget for planning the reduced problem.
+/// The number by which the remaining budget is divided to obtain the budget for planning the
+/// reduced problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
-/// items. The function returns `None` if there is no such problem.
+/// items. The function returns `None` if there is no reduced problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
 /// A problem in the form that a portfolio needs.
@@ -59,13 +60,13 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// A function that plans a reduced problem, which is derived from this problem and has fewer
     /// items.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem. Repairs use the overlaps to find conflicts if there is
-    /// no instance that lists the conflicts.
+    /// The overlaps of an interval problem. If no instance lists the conflicts between items,
+    /// repairs use the overlaps to find them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
-    /// The time at which planning started. The time that was spent on the lower bound also counts
-    /// towards the budget.
+    /// The time at which planning started. The time spent on the lower bound also counts towards
+    /// the budget.
     pub(crate) start: Instant,
     /// The options, such as budget, capacity and tolerance.
     pub(crate) options: &'a Options,
@@ -169,7 +170,7 @@ where
     }
 }
 
-/// Returns the reason for which the portfolio stopped, given its target.
+/// Returns the reason why the portfolio stopped, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal
@@ -187,7 +188,8 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter, because one pass over the items is made after planning.
+// Uncounted: the loop needs no counter, because the function makes only one pass over the items,
+// after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

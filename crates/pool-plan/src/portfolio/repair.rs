@@ -1,6 +1,6 @@
-//! Local search by repair. If a plan is too high, the search removes the items that do not fit
-//! below a capacity. The removed items are put back one by one. Each item is placed at the offset
-//! at which it displaces the least, until all items fit.
+//! Local search by repair. If the peak of a plan is too high, the search removes the items that
+//! extend beyond a capacity. The removed items are put back one by one. Each removed item is placed
+//! at the offset at which displacing other items costs least, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
@@ -22,8 +22,8 @@ const MOST_COST: u64 = 1 << 40;
 /// The cost of displacing an item that must not move, which exceeds the total cost of displacing
 /// all other items.
 const FIXED: u128 = 1 << 100;
-/// The fixed amount of work for placing an item. The work for checking conflicts is added to the
-/// fixed amount.
+/// The fixed amount of work for placing an item. The work for checking conflicts is added to this
+/// amount.
 const WORK_BESIDE: u64 = 16;
 
 /// The measure that determines the cost of displacing an item.
@@ -36,7 +36,7 @@ pub(super) enum Dearness {
     Side,
 }
 
-/// The items, the duration for which each item blocks others, and their conflicts.
+/// The items, the duration for which each item blocks others, and the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -51,7 +51,7 @@ pub(super) struct Repair<'a> {
     capacity: u64,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
-    /// The items that must be put back, as a heap with the largest item on top.
+    /// The items that must be put back, stored as a heap with the largest item on top.
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
@@ -103,8 +103,8 @@ impl<'a> Repair<'a> {
         self.work
     }
 
-    /// Removes all items that do not fit below a capacity. The capacity must be at least the size
-    /// of the largest item.
+    /// Removes all items that extend beyond a capacity. The capacity must be at least the size of
+    /// the largest item.
     pub(super) fn aim(&mut self, capacity: u64) {
         self.capacity = capacity;
         self.work += self.offsets.len() as u64;
@@ -116,8 +116,8 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Puts items back until no removed item is left or the total work reaches `work`. Returns
-    /// `true` if all removed items have been put back.
+    /// Puts removed items back until none is left or the total work reaches `work`. Returns `true`
+    /// if all removed items have been put back.
     pub(super) fn run(&mut self, work: u64) -> bool {
         while self.work < work {
             let Some((_, item)) = self.open.pop() else { return true };
@@ -175,10 +175,11 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// Returns the offset at which an item displaces the least. If several offsets are equally
-    /// good, the function selects the lowest one. Returns `None` if the item would displace an item
-    /// that must not move. The candidates are offset 0, the tops of other items, and the offsets at
-    /// which the item ends at the bottom of another item or at the capacity.
+    /// Returns the offset at which an item displaces other items at the lowest cost. If several
+    /// offsets are equally good, the function selects the lowest one. Returns `None` if the item
+    /// would displace an item that must not move. The candidates are offset 0, the tops of other
+    /// items, and the offsets at which the item ends at the bottom of another item or at the
+    /// capacity.
     // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
@@ -192,8 +193,8 @@ impl<'a> Repair<'a> {
         Some(offset)
     }
 
-    /// Returns the cheapest of the given offsets, with its cost. The offsets must be sorted in
-    /// ascending order.
+    /// Returns the cheapest of the given offsets, together with its cost. The offsets must be
+    /// sorted in ascending order.
     // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());

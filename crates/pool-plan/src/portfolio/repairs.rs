@@ -1,5 +1,5 @@
-//! Repairs that continue from round to round. The module decides which capacity a repair aims for,
-//! and when it restarts.
+//! Repairs that are carried over from one round to the next. The module decides which capacity a
+//! repair aims for, and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
@@ -9,13 +9,13 @@ use crate::random::Random;
 /// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
 /// The amount of work per item after which a repair aims for another capacity, if it has not
-/// reached the current one.
+/// reached the current capacity.
 const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on a capacity before it aims for another
 /// capacity.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The maximum number of times that the distance between the goal and the best peak is halved. The
-/// maximum gives the easiest capacity.
+/// The maximum number of times that the distance between the goal and the best peak is halved. With
+/// the maximum number of halvings, the capacity is the easiest one.
 const EASIEST: u32 = 6;
 
 /// A series of repairs that use the same cost measure.
@@ -61,8 +61,8 @@ impl<'a> Repairs<'a> {
         Self { problem, dearness, random, repair: None, start: 0, halvings: 1, spent: 0 }
     }
 
-    /// Returns the best plan that was found with the given amount of `work`. Returns `None` if it
-    /// is no better than the plan in `quest`.
+    /// Returns the best plan that the repairs find with the given amount of `work`. Returns `None`
+    /// if this plan is no better than the plan in `quest`.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,
@@ -102,8 +102,8 @@ impl<'a> Repairs<'a> {
     }
 }
 
-/// Returns the amount of work to spend on a capacity. Capacities near the goal receive less work,
-/// so that easier capacities are tried soon.
+/// Returns the amount of work to spend on a capacity. A repair spends less work on capacities near
+/// the goal, so that it soon tries easier capacities.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,5 +1,5 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for, and how its
-//! result is used.
+//! The rounds of a portfolio. The module decides which capacity each task aims for, and how the
+//! result of the task is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,12 +18,12 @@ use crate::search::Instance;
 use crate::tasks;
 use crate::work::Limit;
 
-/// The number of conflicts per item that each repair checks in a round. The number is limited by
-/// `REPAIR_WORK`.
+/// The number of conflicts per item that each repair checks in a round. The total number of
+/// conflicts is limited by `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The limits on the number of conflicts that each repair checks in a round: [minimum, maximum].
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that a round tries, if there are untried recipes.
+/// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
 /// The number of initial rounds in which local searches receive most of the time. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
@@ -33,27 +33,28 @@ const LOCAL_ROUNDS: u64 = 8;
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
 /// The limits on the number of conflicts that each repair checks in the first round, if no capacity
-/// is set and there are many items: [minimum, maximum]. From round to round, the number of steps
-/// doubles.
+/// is set and there are many items: [minimum, maximum]. The number of conflicts doubles from round
+/// to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// The number of conflicts per item that each repair checks in the first round, if no capacity is
-/// set and there are many items. The number is limited by `FIRST_REPAIR_WORK`.
+/// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// The number of initial rounds that only continue searches, if a capacity is set and there are
 /// niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches in a round that modify the orders of greedy plans.
+/// The number of local searches in each round that modify the order of a greedy plan.
 const CLIMBS: usize = 2;
-/// The number of items that each local search places in a round.
+/// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;
 
 /// Runs the rounds of a portfolio.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The instance for the exact searches, if the problem is small enough.
+    /// The instance for the exact searches, or `None` if the problem is too large for them.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs that repairs need, if the conflicts between items are known.
+    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are not
+    /// known.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
@@ -65,10 +66,10 @@ pub(super) struct Rounds<'a, M> {
 enum Finding {
     /// The task found a plan within its capacity.
     Plan(Vec<u64>),
-    /// The task proved that no plan fits a capacity.
+    /// The task proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The task has found no plan yet. For each section, the list counts how often the section's
-    /// items did not fit.
+    /// The task has found no plan yet. For each section, the list contains the number of times that
+    /// the section's items did not fit within the capacity.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
@@ -85,8 +86,8 @@ struct Progress<'a> {
 }
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
-    /// Improves `standing` until it meets the target, no improvement is possible, or the limit is
-    /// reached.
+    /// Improves `standing` until the plan meets the target, no improvement is possible, or the
+    /// limit is reached.
     // Uncounted: the loop needs no counter, because the function checks the clock before each
     // round.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
@@ -121,7 +122,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a round of exact searches, repairs and climbs.
+    /// Runs a round of exact searches, repairs and other local searches.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let is_many = self.items.len() > FEW_ITEMS;
         if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
@@ -134,8 +135,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round that consists only of repairs, because a single climb would take as long
-    /// as all repairs of the round.
+    /// Runs a short round that consists only of repairs, because a single local search by hill
+    /// climbing would take as long as all repairs of the round.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -159,7 +160,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             let is_given = self.options.capacity.is_some();
             (exact.begin(goal, (before, granule), is_given), &*exact)
         });
-        // If exact searches are useful, they receive most of the time after the initial rounds.
+        // After the initial rounds, exact searches receive most of the time if they are useful.
         let continued = begun.map_or(0, |(_, exact)| exact.continued());
         let is_given = self.options.capacity.is_some();
         let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;

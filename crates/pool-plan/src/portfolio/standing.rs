@@ -2,7 +2,7 @@
 
 use crate::greedy::Order;
 
-/// The best plan so far, and the known lower bound on better plans.
+/// The best plan so far, and the best known lower bound on the peak.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) offsets: Vec<u64>,

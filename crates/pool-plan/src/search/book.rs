@@ -48,8 +48,9 @@ impl<'a> Book<'a> {
         self.crossing[boundary] > 0
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed. An item with
-    /// this property blocks no other item, so its lowest offset is the best offset.
+    /// Returns `true` if all items that conflict with the given item have been placed. If the
+    /// result is `true`, the item does not restrict any open item, so its lowest offset is the best
+    /// offset.
     // Uncounted: the loop needs no counter, because the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);
@@ -73,7 +74,7 @@ impl<'a> Book<'a> {
         (end - first) as usize
     }
 
-    /// Records that a placed item is open again.
+    /// Records that a placed item has become open again.
     // Uncounted: the loop needs no counter, because this function takes as long as placing the
     // item, which has already been counted.
     pub(super) fn take_back(&mut self, item: u32) {

@@ -4,8 +4,7 @@
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time, and a search may split the problem at the boundary
 //! between two sections. In a graph, the sections are antichains, which are unordered. An item of
-//! size 0 blocks no other item, has no conflicts, belongs to no section, and is ignored by the
-//! searches.
+//! size 0 does not conflict with any item, belongs to no section, and is ignored by the searches.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -30,7 +29,7 @@ pub(crate) struct Instance {
     pub(crate) sections_of: Lists,
     /// The hull of each item, which reaches from its first section to the end of its last section.
     /// If the sections are ordered, two items with disjoint hulls do not conflict. If the sections
-    /// are unordered, hulls have no meaning.
+    /// are unordered, the hulls have no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
     /// The duration for which each item blocks other items.
     pub(crate) durations: Vec<u64>,
@@ -89,8 +88,8 @@ impl Instance {
     /// Creates the instance for items whose conflicts are stored in a matrix. Returns `None` if
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
-    /// The first section is `witness`. For each item, there is a further section, which contains
-    /// the item and a heavy set of items that all conflict with each other.
+    /// The first section is `witness`. For each item, there is another section, which contains the
+    /// item and a heavy set of other items. All items of a section conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -162,9 +161,9 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
 const ITEMS_UNWATCHED: usize = 256;
 
 /// Lists, for each item, all items that share a section with it. Returns `None` if there are more
-/// than `limit` conflicts, or if the lists are no longer needed. In the first section of each span,
-/// all live items are listed. In the remaining sections of a span, only the items that begin there
-/// are listed.
+/// than `limit` conflicts, or if the lists are no longer needed. For the first section of each
+/// span, the function lists all live items. For the remaining sections of the span, it lists only
+/// the items that begin in the section.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

@@ -23,7 +23,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics for which an additional search recomputes the order for each part of the problem.
+/// The heuristics whose order an additional search recomputes for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders for searches without random choices.
@@ -105,12 +105,12 @@ impl<'a> Ranker<'a> {
 }
 
 /// Returns the sort key of an item for an order in which items in crowded sections come first. The
-/// second value in the result is the part of the key that never changes.
+/// second value of the result is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
 
-/// Returns the maximum of the given numbers over all sections of an item.
+/// Returns the maximum of the given numbers over all sections that contain an item.
 // Uncounted: the loop needs no counter, because `renew` counts the sections, and all other callers
 // make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {

@@ -1,5 +1,5 @@
-//! A partial plan for the search by niches. The plan contains the offsets of the placed items, and
-//! the lowest possible offset of each open item.
+//! The partial plan that a niche search builds. The plan contains the offsets of the placed items,
+//! and the lowest possible offset of each open item.
 //!
 //! An item is placed only if no open item that conflicts with it can end below it. All open items
 //! that conflict with a placed item are therefore above the placed item. The floor of a section is
@@ -16,8 +16,8 @@ use crate::work::Work;
 /// The factor by which the weight of a failure grows from one dead end to the next, so that older
 /// failures count less.
 const GROWTH: f64 = 1.0005;
-/// The maximum weight of a single failure. All weights are scaled down if a failure adds more than
-/// this weight.
+/// The maximum weight of a single failure. If a failure would add more than this weight, all
+/// weights are scaled down.
 const MOST_WEIGHT: f64 = 1e100;
 
 /// A change to the partial plan, together with the previous value.
@@ -55,12 +55,12 @@ pub(super) struct Skyline<'a> {
     /// The sections whose open items have changed since the last check.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed most recently. It is checked first.
+    /// The section that failed most recently, which is checked first.
     suspect: usize,
-    /// The open items of one section, as pairs of lowest offset and size.
+    /// The open items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// Marks for the candidates of a section, which are used only while `leave` runs. Outside of
-    /// `leave`, no item is marked.
+    /// Marks for the candidates of a section. Only `leave` uses these marks, and no item is marked
+    /// when `leave` returns.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -87,7 +87,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of items and sections that were read.
+    /// Returns the counter of the items and sections that have been read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -109,8 +109,8 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that remain unused after all open items have been
-    /// placed.
+    /// Returns the number of bytes in a section that will remain unused when all open items have
+    /// been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
@@ -277,7 +277,7 @@ impl<'a> Skyline<'a> {
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items whose lowest offset is above `room` can make the stack of open items too high.
+        // Only items with a lowest offset above `room` can make the stack of open items too high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);

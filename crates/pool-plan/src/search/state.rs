@@ -2,8 +2,8 @@
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
 //! or the top of a conflicting item below it. A plan in which each item is at its lowest offset is
-//! called canonical. Every plan can be pushed down into a canonical plan (`MiniMalloc`, ASPLOS
-//! 2023), so it is sufficient to try canonical plans.
+//! called canonical. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
+//! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. The open items of a section lie above its
 //! floor, so the floor plus the open bytes must fit within the capacity. If an item of the section
@@ -17,8 +17,8 @@ use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
-/// of changes to these lengths.
+/// The lengths that the lists of changes had before a placement. Undoing a placement truncates the
+/// lists of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -33,18 +33,18 @@ pub(super) struct State<'a> {
     /// The lowest possible offset of each open item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
-    /// An offset below which no open item of a section can begin, for each section.
+    /// For each section, an offset below which none of its open items can begin.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
     /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The open items of one section, as pairs of lowest offset and size.
+    /// The open items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// The number of times that the items of each section did not fit.
+    /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,
-    /// The counter of items and sections that were read.
+    /// The counter of the items and sections that have been read.
     work: Work,
 }
 
@@ -78,12 +78,13 @@ impl<'a> State<'a> {
         self.book.open()
     }
 
-    /// Returns the number of times that the items of each section did not fit.
+    /// Returns, for each section, the number of times that its items did not fit within the
+    /// capacity.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
 
-    /// Returns the counter of items and sections that were read.
+    /// Returns the counter of the items and sections that have been read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -200,8 +201,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The spare room is the part of the capacity that the section's open items do not need.
-            // Only items whose lowest offset is above the spare room can run out of room.
+            // The spare room is the part of the capacity that the open items of the section do not
+            // need. Only items with a lowest offset above the spare room can run out of room.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

@@ -10,8 +10,8 @@ pub(crate) enum Outcome {
     Exhausted,
     /// The search has neither found a plan nor proved that none exists.
     Paused,
-    /// The search stopped without a result, because its path from the root would need too much
-    /// memory.
+    /// The search stopped without a result, because its path from the root would have needed too
+    /// much memory.
     Abandoned,
 }
 
@@ -20,8 +20,8 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that was found.
     fn offsets(&self) -> &[u64];
 
-    /// Returns the number of times that the items of each section did not fit. The list is empty if
-    /// no other search uses the failures of this search.
+    /// Returns, for each section, the number of times that its items did not fit within the
+    /// capacity. The list is empty if other searches do not use the failures of this search.
     fn failures(&self) -> &[u64] {
         &[]
     }

@@ -2,9 +2,9 @@
 //! number of steps at a time.
 //!
 //! The search tree contains two kinds of vertex. At a choice, one of several items is placed next,
-//! and at least one of them must lead to a plan. At a split, the problem is divided into parts of
-//! time that no open item crosses, and all parts must lead to a plan. The parts are independent, so
-//! a dead end in one part never repeats the work in another part.
+//! and at least one of them must lead to a plan. At a split, the problem is divided at times that
+//! no open item crosses, and all resulting parts must lead to a plan. The parts are independent, so
+//! a dead end in one part never causes the work in another part to be repeated.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -12,10 +12,10 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The maximum memory of a path from the root, in words. The limit equals 128 MiB. Each vertex on
-/// the path lists its open items.
+/// The maximum amount of memory that a path from the root may occupy, in words. This maximum equals
+/// 128 MiB. Each vertex on the path lists its open items.
 const MOST_WORDS: usize = 1 << 25;
-/// The number of words that are stored for each value that a placement has changed.
+/// The number of words that the search stores for each value that a placement has changed.
 const WORDS_KEPT: usize = 4;
 
 /// A part of the problem. A part consists of open items, stored as a range of indices in `lists` in
@@ -37,12 +37,12 @@ struct Cut {
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice. One of the candidates of the choice must lead to a plan.
+    /// A choice between several candidates. At least one candidate must lead to a plan.
     Choice {
         part: Part,
         /// The length of `lists` before this vertex was added.
         lists: usize,
-        /// The candidates, as a range of indices in `lists`.
+        /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
         /// The candidate that is currently placed.
         placed: Option<(u32, Mark)>,
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, the search only needs to try placing it.
+        // If an item blocks no other item, the only option that the search must try is to place it.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -208,7 +208,8 @@ impl<'a> Search<'a> {
     }
 
     /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
-    /// offset of the previous item. No other open item may fit completely below a candidate.
+    /// offset of the previous item. A candidate is omitted if another open item fits completely
+    /// below it.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
             self.succeed();

@@ -1,4 +1,4 @@
-//! The conditions that each buffer of a plan must satisfy in any kind of problem.
+//! The conditions that each buffer of a plan must satisfy in every kind of problem.
 
 use crate::violation::Violation;
 

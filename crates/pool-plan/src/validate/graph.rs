@@ -1,23 +1,23 @@
-//! Validation by reachability. For each buffer, the validator walks backwards from the buffer's
-//! alloc marker. Up to 1,024 buffers are handled at a time. If two buffers share bytes, the walk
-//! from one of them must reach all uses of the other.
+//! Validation of plans for graphs, by reachability. For each buffer, the validator walks the graph
+//! backwards from the buffer's alloc marker. The validator handles up to 1,024 buffers at a time.
+//! If two buffers share bytes, the walk from one of them must reach all uses of the other.
 //!
-//! If two buffers share bytes, at most one of them is finished before the other begins, because the
-//! graph has no cycles. Counting pairs of buffers is therefore sufficient. If the number of buffers
-//! that are ordered with a buffer equals the number of buffers that share bytes with it, all of
-//! them are ordered. The validator stores no pairs, so its memory use grows linearly with the
-//! problem.
+//! If two buffers share bytes, at most one of them can be finished before the other begins, because
+//! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
+//! buffers that share bytes with a given buffer. If their number equals the number of those that
+//! are ordered with the given buffer, all of them are ordered. The validator stores no pairs, so
+//! its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of the
-/// highest byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// past the highest byte that any buffer occupies.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation that the validator finds.
 pub(crate) fn peak(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -39,8 +39,8 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total bytes of the given buffers, which are a lower bound on the peak of every plan,
-/// because no two of these buffers may share bytes.
+/// Returns the total size in bytes of the given buffers, which is a lower bound on the peak of
+/// every plan, because no two of these buffers may share bytes.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is
@@ -169,14 +169,15 @@ impl ByStart {
     }
 }
 
-/// The edges of full completion, stored in reverse direction.
+/// The edges that wait for completion, stored in the reverse direction.
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
-    /// The direct predecessors of each operation in `joined`, as indices in `joined`.
+    /// For each operation in `joined`, its direct predecessors, represented by their indices in
+    /// `joined`.
     before: Vec<Vec<usize>>,
-    /// The operations as indices in `joined`, sorted so that each operation comes before its direct
-    /// predecessors.
+    /// The operations, represented by their indices in `joined` and sorted so that each operation
+    /// comes before its direct predecessors.
     last_first: Vec<usize>,
 }
 
@@ -198,8 +199,8 @@ impl Edges {
     }
 
     /// Returns the operations, sorted so that each operation comes before its direct predecessors
-    /// (Kahn 1962). A problem has no cycles. If a problem contained a cycle, the operations of the
-    /// cycle would be omitted and would precede no other operation.
+    /// (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the operations
+    /// of the cycle would be omitted, as if they preceded no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -255,14 +256,14 @@ impl Edges {
     }
 }
 
-/// The buffers that begin after an operation is complete, for each operation, with one bit for each
-/// buffer.
+/// For each operation, the buffers that begin after the operation is complete, with one bit for
+/// each buffer.
 struct Ancestors {
     words: usize,
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, as indices of operations at either end of an edge.
+/// The markers of a buffer, represented by indices of operations at either end of an edge.
 struct Markers {
     /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.

@@ -1,6 +1,6 @@
-//! Validation by time. The validator visits all starts and ends in order, and keeps the live
-//! buffers in a map sorted by offset. A new buffer must not overlap its lower or upper neighbour in
-//! the map.
+//! Validation of plans for interval problems, by time. The validator visits all starts and ends in
+//! order of time, and keeps the live buffers in a map sorted by offset. A new buffer must not
+//! overlap its lower or upper neighbour in the map.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use super::witness::{self, Witnessed};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of the
-/// highest byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// past the highest byte that any buffer occupies.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation that the validator finds.
 pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation> {
     if offsets.len() != buffers.len() {
         let (offsets, buffers) = (offsets.len(), buffers.len());
@@ -30,8 +30,8 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total bytes of the given buffers, which are a lower bound on the peak of every plan,
-/// because all of these buffers are live at one time.
+/// Returns the total size in bytes of the given buffers, which is a lower bound on the peak of
+/// every plan, because all of these buffers are live at one time.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice, or if a buffer is not live at the
@@ -44,7 +44,8 @@ pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Viola
             events.extend([(lower, true, index), (upper, false, index)]);
         }
     }
-    // If a buffer ends at the time at which another begins, its end is processed first.
+    // If one buffer ends at the time at which another begins, the end is processed before the
+    // beginning.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_usize, 0, 0);
     for &(time, begins, _) in &events {
@@ -75,8 +76,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// An event in the life of a buffer, as a tuple of the time, `true` for a start, and the buffer's
-/// index, start and end.
+/// An event in the life of a buffer. The event is a tuple that consists of the time, `true` for a
+/// start, and the buffer's index, first byte and end.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there
@@ -86,8 +87,8 @@ fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iter
     events.into_iter().filter(move |_| lower < upper)
 }
 
-/// Returns an error if two buffers share bytes while both are live. For each buffer, the start and
-/// the end of its byte range are given.
+/// Returns an error if two buffers share bytes while both are live. The caller passes the start and
+/// the end of each buffer's byte range.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {
@@ -103,7 +104,8 @@ fn overlap<'a>(
         }
         events.extend(live(begins, buffer.upper, index, start, end));
     }
-    // If a buffer ends at the time at which another begins, its end is processed first.
+    // If one buffer ends at the time at which another begins, the end is processed before the
+    // beginning.
     events.sort_unstable();
     let mut live: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
     for (time, begins, index, start, end) in events {

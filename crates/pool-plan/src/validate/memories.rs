@@ -1,6 +1,6 @@
 //! Validation of a plan for several memories. The validator checks each memory as an interval
-//! problem, the cost, and the lower bound that the prices prove. The validator shares no code with
-//! the solver.
+//! problem, and also checks the cost and the lower bound that the prices prove. The validator
+//! shares no code with the solver.
 
 use super::interval;
 use crate::buffer::Buffer;
@@ -10,7 +10,7 @@ use crate::violation::Violation;
 /// Returns the peak of each memory.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation that the validator finds.
 pub(crate) fn peaks(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -94,8 +94,8 @@ pub(crate) fn bound(
 ) -> Result<u64, Violation> {
     let unit = i128::from(Price::UNIT);
     let mut total = 0_i128;
-    // For each memory, the times of its prices in ascending order, and the sum of all earlier
-    // prices at each time.
+    // For each memory, the times of its prices in ascending order, together with the sum of all
+    // earlier prices at each time.
     let mut sums: Vec<Vec<(i64, u64)>> = Vec::new();
     if let Some(price) = prices.iter().find(|price| price.memory >= memories.len()) {
         return Err(Violation::PricedTooHigh { memory: price.memory, price: price.price, most: 0 });

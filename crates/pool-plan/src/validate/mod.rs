@@ -2,7 +2,7 @@
 //! validator also computes the lower bound that the witness of a certificate proves.
 //!
 //! The validator shares no code with the solvers or with the computation of lower bounds. The
-//! validator works on the original problem, and uses simple algorithms instead of fast ones.
+//! validator works on the original problem, and prefers simple algorithms to fast ones.
 
 mod ends;
 pub(crate) mod graph;

@@ -1,25 +1,27 @@
-//! Depth-first search by niches. In each step, the search chooses the item that is placed on the
-//! floor of one section.
+//! A depth-first search that fills niches. In each step, the search chooses the item that is placed
+//! on the floor of one section.
 //!
 //! At each vertex of the search tree, the search selects one section and its floor, which is the
 //! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
 //! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
-//! place each of the items that can begin at the floor. As a last option, the search leaves the
-//! floor empty. Each item that can begin at the floor must then rest on another open item.
+//! place each of the items that can begin at the floor. As the last option, the search leaves the
+//! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
+//! another open item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
 //! the floor, each of them rests on another item, because an item that rests on nothing could be
-//! moved down. If a plan is consistent with a vertex, a plan is therefore also consistent with one
-//! of the vertex's children.
+//! moved down. If some plan is consistent with a vertex, some plan is therefore also consistent
+//! with one of the vertex's children.
 //!
-//! A section may only be selected if no open item fits below the items that can begin at its floor.
+//! A section may be selected only if no open item fits below the items that can begin at its floor.
 //! A section with the lowest floor can always be selected. Apart from this restriction, the search
-//! is free to choose a section, which is its advantage over a search that places items in order of
-//! their offsets. The search focuses on the sections that failed most often (weighted degrees,
-//! Boussemart et al. 2004), and does not repeat their failures for each arrangement of distant
-//! sections. After an increasing number of dead ends, the search restarts with other preferences.
-//! The weights of failures are kept for a number of restarts, and are then reset.
+//! may choose any section, which is its advantage over a search that places items in order of their
+//! offsets. The search focuses on the sections that failed most often (weighted degrees, Boussemart
+//! et al. 2004), and does not repeat their failures for each arrangement of distant sections. The
+//! search restarts with other preferences after a number of dead ends, and this number increases
+//! with each restart. The weights of failures are kept for a number of restarts, and are then
+//! reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -32,8 +34,8 @@ use crate::random::Random;
 const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The factor by which the number of dead ends grows between two restarts.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts after which the weights are reset, because they may have led the search
-/// away from all plans.
+/// The number of restarts after which the weights are reset, because the weights may have led the
+/// search away from all plans.
 const MEMORY: usize = 64;
 /// The factor by which the number of dead ends before the first restart grows each time the weights
 /// are reset.
@@ -44,7 +46,7 @@ const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// without noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
-/// restarts. The maximum number of changes takes 96 MiB of memory.
+/// restarts. The maximum number of changes occupies 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
@@ -86,20 +88,20 @@ enum Vertex {
     Choice {
         part: Range,
         section: u32,
-        /// The candidates, as a range of indices in `lists`.
+        /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
-        /// The index of the next candidate in `lists`. If the index is the end of the range, the
-        /// next option is to leave the floor empty. If the index is beyond the end of the range,
+        /// The index of the next candidate in `lists`. If the index equals the end of the range,
+        /// the next option is to leave the floor empty. If the index exceeds the end of the range,
         /// all options have been tried.
         next: usize,
         /// The number of changes to the plan that were made before this choice.
         changes: usize,
     },
-    /// A split. Each part of the split must be solvable.
+    /// A split. There must be a plan for each part of the split.
     Parts { first: usize, next: usize },
 }
 
-/// A search by niches for a plan within a capacity.
+/// A niche search for a plan within a given capacity.
 #[derive(Debug)]
 pub(crate) struct NicheSearch<'a> {
     skyline: Skyline<'a>,
@@ -122,8 +124,8 @@ pub(crate) struct NicheSearch<'a> {
     first_patience: f64,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// The lowest top of each item's sections, and the value of `choices` for which this top was
-    /// computed.
+    /// For each item, the lowest top of its sections, and the value of `choices` for which this top
+    /// was computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
     choices: u64,
@@ -225,7 +227,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, the search only needs to try placing it.
+            // If an item blocks no other item, the only option that the search must try is to place
+            // it.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -298,13 +301,13 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns the badness of a section. A lower value is better.
+    /// Returns the badness of a section. The search selects the section with the lowest badness.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
         match self.focus {
-            // If several sections have the same floor, the section with the least slack is the
-            // best.
+            // If several sections have the same floor, the section with the least slack is
+            // preferred.
             Focus::Floor => as_float(floor) + slack / (2.0 * capacity + 1.0),
             Focus::Failures | Focus::Neighbourhood => {
                 (slack + capacity * LITTLE_SLACK) / self.skyline.weight(section)

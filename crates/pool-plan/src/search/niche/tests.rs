@@ -1,4 +1,4 @@
-//! Compares the search by niches with an enumeration of all placement orders, on small problems.
+//! Compares the niche search with an enumeration of all placement orders, on small problems.
 
 use super::{FOCUSES, Focus, NicheSearch};
 use crate::buffer::{Buffer, Gap};
@@ -29,7 +29,7 @@ fn problem(seed: u64) -> Option<IntervalProblem> {
     IntervalProblem::new(buffers.collect()).ok()
 }
 
-/// Returns `true` if the open items can be stacked on the placed items, in some order, so that all
+/// Returns `true` if the open items can be stacked on the placed items in some order, so that all
 /// items fit within the capacity.
 fn has_plan(instance: &Instance, offsets: &mut [Option<u64>], capacity: u64) -> bool {
     let open = (0..offsets.len()).filter(|&item| offsets[item].is_none());
