@@ -15,7 +15,7 @@ use std::sync::Arc;
 use candle_core::CudaDevice;
 use candle_core::cuda_backend::cudarc::driver::sys::CUresult;
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaStream, DevicePtr, DriverError, with_slice_allocator,
+    CudaSlice, CudaStream, DevicePtr, DriverError, with_slice_allocator,
 };
 use candle_transformers::models::bert::Config;
 use cuda_sim_control::Simulator;
@@ -38,6 +38,15 @@ enum BodyError {
     Candle(candle_core::Error),
 }
 
+/// The arguments of the program after the number of replays.
+#[derive(Clone, Copy)]
+struct Options {
+    /// `--measure` prints times on the simulated device also.
+    is_measured: bool,
+    /// With `--without-workspace`, cuBLAS allocates its workspace in the capture, which is refused.
+    has_workspace: bool,
+}
+
 /// The sizes of a run.
 struct Sizes {
     config: Config,
@@ -49,9 +58,14 @@ struct Sizes {
 
 fn main() -> Outcome<()> {
     let simulator = Simulator::attach();
-    let replays = std::env::args().nth(1).map_or(Ok(1000), |given| given.parse())?;
-    let sizes = Sizes::new(simulator.is_some(), replays);
-    let equal = run(&sizes, simulator.is_none())?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |option: &str| arguments.iter().any(|given| given == option);
+    let replays = arguments.first().map_or(Ok(1000), |given| given.parse())?;
+    let options = Options {
+        is_measured: simulator.is_none() || has("--measure"),
+        has_workspace: !has("--without-workspace"),
+    };
+    let equal = run(&Sizes::new(simulator.is_some(), replays), options)?;
     if let Some(simulator) = simulator {
         let reports = simulator.reports();
         for report in &reports {
@@ -65,13 +79,13 @@ fn main() -> Outcome<()> {
     if equal { Ok(()) } else { Err("a replay differs from the eager pass".into()) }
 }
 
-fn run(sizes: &Sizes, is_measured: bool) -> Outcome<bool> {
+fn run(sizes: &Sizes, options: Options) -> Outcome<bool> {
     let device = CudaDevice::new_with_stream(0)?;
     let stream = device.cuda_stream();
     // SAFETY: all work is on this stream.
     unsafe { device.disable_event_tracking() };
     let model = Model::new(&device, sizes.config.clone(), sizes.length)?;
-    let eager = Eager::new(&stream, &model, sizes.workspace)?;
+    let mut eager = Eager::new(&stream, &model, sizes.workspace)?;
 
     // The first pass loads the modules. With the guard, candle keeps the small arrays of shapes
     // that its kernels read. Without it, each replay would read host memory that has been freed.
@@ -80,7 +94,7 @@ fn run(sizes: &Sizes, is_measured: bool) -> Outcome<bool> {
     let again = eager.pass(&model, 0)?;
     println!("two eager passes bit-equal: {}", are_equal(&first, &again));
     let recorder = Arc::new(Recorder::default());
-    with_slice_allocator(recorder.clone(), || eager.enqueue(&model, 0))?;
+    with_slice_allocator(recorder.clone(), || eager.enqueue(&model))?;
     stream.synchronize()?;
     let plan = recorder.plan()?;
 
@@ -92,12 +106,16 @@ fn run(sizes: &Sizes, is_measured: bool) -> Outcome<bool> {
     let session = CaptureSession::new(&stream)?.lease(pool.lease(&[tokens.id(), output.id()])?);
     let body = |capture: &Capture<'_>, model: &mut Model| {
         let main = capture.main();
-        let mut slices = capture.workspace(main, usize::try_from(plan.peak).unwrap_or(usize::MAX))?;
+        let mut slices =
+            capture.workspace(main, usize::try_from(plan.peak).unwrap_or(usize::MAX))?;
         let mut library = capture.workspace(main, sizes.workspace)?;
         let from = capture.block::<u32>(&tokens)?;
         let mut to = capture.block::<f32>(&output)?;
         let allocator = Arc::new(Planned::new(slices.address(), plan.clone()));
-        let workspace = (library.address(), library.bytes());
+        let workspace = match options.has_workspace {
+            true => (library.address(), library.bytes()),
+            false => (0, 0),
+        };
         let places = Places { tokens: from.address(), output: to.address(), workspace };
         let uses = [slices.write(), library.write(), from.read(), to.write()];
         let mut failed = None;
@@ -136,8 +154,8 @@ fn run(sizes: &Sizes, is_measured: bool) -> Outcome<bool> {
         *(if are_equal(&wanted, &found) { &mut equal } else { &mut different }) += 1;
     }
     println!("{equal} replays bit-equal to the eager pass, {different} different");
-    if is_measured {
-        measure(&device, &eager, &mut graph)?;
+    if options.is_measured {
+        measure(&device, &mut eager, &mut graph)?;
     }
     Ok(different == 0 && equal == sizes.replays)
 }
@@ -145,16 +163,16 @@ fn run(sizes: &Sizes, is_measured: bool) -> Outcome<bool> {
 /// Prints the times of eager passes and replays, and candle's own peak.
 fn measure(
     device: &CudaDevice,
-    eager: &Eager,
+    eager: &mut Eager,
     graph: &mut pool_graph::CapturedGraph<Model>,
 ) -> Outcome<()> {
     let stream = device.cuda_stream();
     let high_water = HighWater::begin(&stream)?;
     eager.pass(graph.state()?, 0)?;
     println!("candle's eager peak: {} bytes of temporaries", high_water.end()?);
-    let eager_time = median_of_passes(&stream, || Ok(eager.enqueue(graph.state()?, 0)?))?;
+    let eager_time = median_of_passes(&stream, || Ok(eager.enqueue(graph.state()?)?))?;
     let guard = device.enable_cuda_graph_htod_cache();
-    let cached_time = median_of_passes(&stream, || Ok(eager.enqueue(graph.state()?, 0)?))?;
+    let cached_time = median_of_passes(&stream, || Ok(eager.enqueue(graph.state()?)?))?;
     drop(guard);
     let replay_time = median_of_passes(&stream, || Ok(graph.replay()?))?;
     println!("median of 200: eager pass {eager_time:?}, with candle's cache {cached_time:?}");
@@ -177,9 +195,9 @@ fn print_plan(plan: &Plan, sizes: &Sizes) {
 /// The memory of eager passes, beside that of the graph.
 struct Eager {
     stream: Arc<CudaStream>,
-    tokens: candle_core::cuda_backend::cudarc::driver::CudaSlice<u32>,
-    output: candle_core::cuda_backend::cudarc::driver::CudaSlice<f32>,
-    workspace: candle_core::cuda_backend::cudarc::driver::CudaSlice<u8>,
+    tokens: CudaSlice<u32>,
+    output: CudaSlice<f32>,
+    workspace: CudaSlice<u8>,
 }
 
 impl Eager {
@@ -193,34 +211,19 @@ impl Eager {
     }
 
     /// Runs a pass with the input of this number, and returns the result.
-    fn pass(&self, model: &Model, number: u64) -> Outcome<Vec<f32>> {
-        self.enqueue_input(model, number)?;
-        self.enqueue(model, number)?;
+    fn pass(&mut self, model: &Model, number: u64) -> Outcome<Vec<f32>> {
+        self.stream.memcpy_htod(&model.input(number), &mut self.tokens)?;
+        self.enqueue(model)?;
         Ok(self.stream.clone_dtoh(&self.output)?)
     }
 
-    fn enqueue_input(&self, model: &Model, number: u64) -> Outcome<()> {
-        let (input, to) = (model.input(number), self.tokens.device_ptr(&self.stream).0);
-        // SAFETY: the slice has as many elements. The host waits below, before the input ends.
-        unsafe {
-            candle_core::cuda_backend::cudarc::driver::result::memcpy_htod_async(
-                to,
-                &input,
-                self.stream.cu_stream(),
-            )
-        }?;
-        Ok(self.stream.synchronize()?)
-    }
-
     /// Enqueues a pass with the last input.
-    fn enqueue(&self, model: &Model, _: u64) -> candle_core::Result<()> {
-        let at = |slice: &dyn Fn() -> u64| slice();
+    fn enqueue(&self, model: &Model) -> candle_core::Result<()> {
         let stream = &self.stream;
-        let workspace = (self.workspace.device_ptr(stream).0, self.workspace.num_bytes());
         let places = Places {
-            tokens: at(&|| self.tokens.device_ptr(stream).0),
-            output: at(&|| self.output.device_ptr(stream).0),
-            workspace,
+            tokens: self.tokens.device_ptr(stream).0,
+            output: self.output.device_ptr(stream).0,
+            workspace: (self.workspace.device_ptr(stream).0, self.workspace.num_bytes()),
         };
         // SAFETY: the slices have the sizes of the model, and all work is on one stream.
         unsafe { model.forward(places) }

@@ -4,7 +4,7 @@
 use candle_core::cuda_backend::CudaDType;
 use candle_core::cuda_backend::cudarc::cublas;
 use candle_core::cuda_backend::cudarc::driver::sys::CUdeviceptr;
-use candle_core::cuda_backend::cudarc::driver::{DevicePtr, result};
+use candle_core::cuda_backend::cudarc::driver::{DevicePtr, DeviceRepr, result};
 use candle_core::op::BackpropOp;
 use candle_core::{
     CudaDevice, CudaStorage, DType, Device, Error, IndexOp, Result, Shape, Storage, Tensor,
@@ -92,7 +92,7 @@ impl Model {
     /// # Safety
     ///
     /// The memory has the elements of the shape.
-    unsafe fn tensor<T: CudaDType + candle_core::cuda_backend::cudarc::driver::DeviceRepr>(
+    unsafe fn tensor<T: CudaDType + DeviceRepr>(
         &self,
         from: CUdeviceptr,
         shape: impl Into<Shape>,
