@@ -45,6 +45,8 @@ struct Options {
     is_measured: bool,
     /// With `--without-workspace`, cuBLAS allocates its workspace in the capture, which is refused.
     has_workspace: bool,
+    /// With `--without-cache`, candle copies arrays of shapes from host memory in the capture.
+    has_cache: bool,
 }
 
 /// The sizes of a run.
@@ -64,6 +66,7 @@ fn main() -> Outcome<()> {
     let options = Options {
         is_measured: simulator.is_none() || has("--measure"),
         has_workspace: !has("--without-workspace"),
+        has_cache: !has("--without-cache"),
     };
     let equal = run(&Sizes::new(simulator.is_some(), replays), options)?;
     if let Some(simulator) = simulator {
@@ -89,7 +92,7 @@ fn run(sizes: &Sizes, options: Options) -> Outcome<bool> {
 
     // The first pass loads the modules. With the guard, candle keeps the small arrays of shapes
     // that its kernels read. Without it, each replay would read host memory that has been freed.
-    let guard = device.enable_cuda_graph_htod_cache();
+    let guard = options.has_cache.then(|| device.enable_cuda_graph_htod_cache());
     let first = eager.pass(&model, 0)?;
     let again = eager.pass(&model, 0)?;
     println!("two eager passes bit-equal: {}", are_equal(&first, &again));
@@ -112,10 +115,7 @@ fn run(sizes: &Sizes, options: Options) -> Outcome<bool> {
         let from = capture.block::<u32>(&tokens)?;
         let mut to = capture.block::<f32>(&output)?;
         let allocator = Arc::new(Planned::new(slices.address(), plan.clone()));
-        let workspace = match options.has_workspace {
-            true => (library.address(), library.bytes()),
-            false => (0, 0),
-        };
+        let workspace = options.has_workspace.then(|| (library.address(), library.bytes()));
         let places = Places { tokens: from.address(), output: to.address(), workspace };
         let uses = [slices.write(), library.write(), from.read(), to.write()];
         let mut failed = None;
@@ -223,7 +223,7 @@ impl Eager {
         let places = Places {
             tokens: self.tokens.device_ptr(stream).0,
             output: self.output.device_ptr(stream).0,
-            workspace: (self.workspace.device_ptr(stream).0, self.workspace.num_bytes()),
+            workspace: Some((self.workspace.device_ptr(stream).0, self.workspace.num_bytes())),
         };
         // SAFETY: the slices have the sizes of the model, and all work is on one stream.
         unsafe { model.forward(places) }

@@ -28,8 +28,8 @@ pub(crate) struct Places {
     pub(crate) tokens: CUdeviceptr,
     /// The result, as `f32`.
     pub(crate) output: CUdeviceptr,
-    /// The workspace of cuBLAS, and its bytes.
-    pub(crate) workspace: (CUdeviceptr, usize),
+    /// The workspace of cuBLAS, and its bytes. If there is none, cuBLAS allocates one.
+    pub(crate) workspace: Option<(CUdeviceptr, usize)>,
 }
 
 impl Model {
@@ -65,12 +65,17 @@ impl Model {
     /// The places are memory of the device of the right size, which nothing else uses until the pass
     /// has ended.
     pub(crate) unsafe fn forward(&self, places: Places) -> Result<()> {
-        let (address, bytes) = places.workspace;
-        let blas = self.device.cublas_handle();
-        // SAFETY: the caller passes the workspace to this pass. The handle's stream is the device's.
-        unsafe { cublas::sys::cublasSetWorkspace_v2(*blas.handle(), address as *mut _, bytes) }
-            .result()
-            .map_err(Error::wrap)?;
+        let stream = self.device.cuda_stream();
+        let handle = *self.device.cublas_handle().handle();
+        let set = match places.workspace {
+            // SAFETY: the stream is the handle's own. This call removes the workspace.
+            None => unsafe { cublas::sys::cublasSetStream_v2(handle, stream.cu_stream().cast()) },
+            // SAFETY: the caller passes the workspace to this pass.
+            Some((address, bytes)) => unsafe {
+                cublas::sys::cublasSetWorkspace_v2(handle, address as *mut _, bytes)
+            },
+        };
+        set.result().map_err(Error::wrap)?;
         // SAFETY: the caller passes as many token numbers.
         let tokens = unsafe { self.tensor::<u32>(places.tokens, (1, self.length)) }?;
         let kinds = tokens.zeros_like()?;
@@ -78,7 +83,6 @@ impl Model {
         assert_eq!(output.elem_count(), self.outputs());
         let (storage, layout) = output.storage_and_layout();
         let Storage::Cuda(storage) = &*storage else { candle_core::bail!("not on the device") };
-        let stream = self.device.cuda_stream();
         let slice = storage.as_cuda_slice::<f32>()?.slice(layout.start_offset()..);
         let (from, _recorded) = slice.device_ptr(&stream);
         let bytes = 4 * self.outputs();
