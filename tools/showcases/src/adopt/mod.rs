@@ -8,6 +8,7 @@
 
 mod adoptions;
 mod building;
+mod captured;
 mod own_tests;
 mod patch;
 #[path = "../../../../testing/adopt/measure/src/record.rs"]
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Use only the smallest crate and measure for about a minute.
     #[arg(long, conflicts_with = "crates")]
     only_small: bool,
+    /// Capture a model of candle on the simulated device instead, for about ten minutes.
+    #[arg(long, conflicts_with_all = ["crates", "only_small"])]
+    captured: bool,
     /// Measure with fewer and shorter batches, which gives a wider spread.
     #[arg(long)]
     quick: bool,
@@ -69,6 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, .. } = workspace::describe()?;
     let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };
     let mut checks = Checks::default();
+    if arguments.captured {
+        return captured::run(&place, checks);
+    }
     let mut rows = Vec::new();
     for adoption in chosen(arguments)? {
         match source::obtain(adoption.name, adoption.version, &place.made)? {
@@ -178,7 +185,8 @@ mod tests {
 
     fn names(crates: &[&str], only_small: bool) -> Result<Vec<&'static str>, String> {
         let crates = crates.iter().copied().map(str::to_owned).collect();
-        let arguments = Arguments { crates, only_small, quick: false, no_tests: false };
+        let arguments =
+            Arguments { crates, only_small, captured: false, quick: false, no_tests: false };
         let chosen = chosen(&arguments).map_err(|error| error.to_string())?;
         Ok(chosen.iter().map(|adoption| adoption.name).collect())
     }
