@@ -16,9 +16,9 @@ use tasks::files;
 use tasks::programs::{build, installed, output, simulator_of};
 use tasks::source;
 
-use super::Place;
 use super::building::cargo_for;
 use super::patch::Patch;
+use super::place::Place;
 
 /// The compiler for CUDA, and what it needs, with the version of all of them.
 const WHEELS: [&str; 5] = [

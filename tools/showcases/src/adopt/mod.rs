@@ -11,17 +11,19 @@ mod building;
 mod captured;
 mod own_tests;
 mod patch;
+mod place;
 #[path = "../../../../testing/adopt/measure/src/record.rs"]
 mod record;
 mod table;
 mod version;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use adoptions::{ADOPTIONS, Adoption};
 use building::cargo_for;
 use patch::Patch;
+use place::Place;
 use record::{Peak, Record};
 use table::Row;
 
@@ -50,16 +52,6 @@ pub(crate) struct Arguments {
     /// Skip the crates' own tests.
     #[arg(long)]
     no_tests: bool,
-}
-
-/// The directories that this task uses.
-#[derive(Debug)]
-struct Place {
-    /// The directory `testing/adopt`, which contains the patches and the measuring programs.
-    kept: PathBuf,
-    /// The directory `target/adopt`, in which the manifests of the measuring programs expect the
-    /// modified crates.
-    made: PathBuf,
 }
 
 /// Adds the pool to the requested crates, and prints the table.
