@@ -30,8 +30,8 @@ use crate::model::{Model, Places};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What the body of the capture can fail with. `enqueue` takes errors of captures only, so candle's
-/// own error is kept beside it.
+/// An error of the capture's body. `enqueue` returns errors of captures only, so candle's own error
+/// is kept beside it.
 #[derive(Debug)]
 enum BodyError {
     Capture(CaptureError),

@@ -76,7 +76,7 @@ impl Model {
             },
         };
         set.result().map_err(Error::wrap)?;
-        // SAFETY: the caller passes as many token numbers.
+        // SAFETY: the caller passes `length` token numbers.
         let tokens = unsafe { self.tensor::<u32>(places.tokens, (1, self.length)) }?;
         let kinds = tokens.zeros_like()?;
         let output = self.bert.forward(&tokens, &kinds, None)?.i(0)?.contiguous()?;
@@ -86,7 +86,7 @@ impl Model {
         let slice = storage.as_cuda_slice::<f32>()?.slice(layout.start_offset()..);
         let (from, _recorded) = slice.device_ptr(&stream);
         let bytes = 4 * self.outputs();
-        // SAFETY: the tensor has so many elements, and so does the place of the caller.
+        // SAFETY: the tensor has `bytes` bytes, and so has the caller's place.
         unsafe { result::memcpy_dtod_async(places.output, from, bytes, stream.cu_stream()) }
             .map_err(Error::wrap)
     }
@@ -107,7 +107,7 @@ impl Model {
         let stream = self.device.cuda_stream();
         let bytes = size_of::<T>() * shape.elem_count();
         let to = slice.device_ptr(&stream).0;
-        // SAFETY: the slice has so many elements, and so does the memory.
+        // SAFETY: the slice and the memory have the elements of the shape.
         unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }
             .map_err(Error::wrap)?;
         let storage = Storage::Cuda(CudaStorage::wrap_cuda_slice(slice, self.device.clone()));
