@@ -188,3 +188,28 @@ fn path_with(first: &Path) -> OsString {
     }
     path
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::PROGRAM;
+    use crate::adopt::patch::Patch;
+
+    /// CI does not run the task, so no other test detects a missing file.
+    #[test]
+    fn the_program_and_its_patch_exist_for_the_same_version() {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/adopt");
+        let patch = Patch::read(&kept.join("cudarc/allocator.patch")).unwrap();
+        assert_eq!(patch.lines().to_string(), "+53 −6");
+        let lock = std::fs::read_to_string(kept.join(PROGRAM).join("Cargo.lock")).unwrap();
+        for package in
+            ["cudarc\"\nversion = \"0.19.10", "candle-transformers\"\nversion = \"0.11.1"]
+        {
+            assert!(lock.contains(package), "{package}");
+        }
+        for file in ["src/main.rs", "libraries/cublas.rs", "libraries/curand.rs"] {
+            assert!(kept.join(PROGRAM).join(file).is_file(), "{file}");
+        }
+    }
+}
