@@ -5,11 +5,12 @@
 //! All work is on one stream, so the order of the calls is the order of the work. Two slices may
 //! share bytes if the first is freed before the second is allocated.
 
+use std::error::Error;
 use std::sync::Mutex;
 
 use candle_core::cuda_backend::cudarc::driver::sys::{CUdeviceptr, CUresult};
 use candle_core::cuda_backend::cudarc::driver::{CudaStream, DriverError, SliceAllocator, result};
-use pool_plan::{Buffer, IntervalProblem, Options, PlanError};
+use pool_plan::{Buffer, IntervalProblem, Options};
 
 /// The alignment of CUDA's own allocations.
 const ALIGNMENT: u64 = 256;
@@ -53,14 +54,16 @@ pub(crate) struct Planned {
 }
 
 impl Recorder {
-    /// Plans the recorded slices.
-    pub(crate) fn plan(&self) -> Result<Plan, PlanError> {
+    /// Plans the recorded slices, and checks the plan with the validator.
+    pub(crate) fn plan(&self) -> Result<Plan, Box<dyn Error>> {
         let recording = self.0.lock().expect("no holder panics");
         let (slices, end) = (&recording.slices, recording.time + 1);
         let buffers = slices.iter().map(|slice| {
             Buffer::unnamed(slice.from, slice.to.unwrap_or(end), rounded(slice.bytes))
         });
-        let plan = IntervalProblem::new(buffers.collect())?.solve(&Options::default())?;
+        let problem = IntervalProblem::new(buffers.collect())?;
+        let plan = problem.solve(&Options::default())?;
+        problem.validate(&plan.offsets)?;
         let placed = slices.iter().zip(&plan.offsets).map(|(slice, &offset)| (slice.bytes, offset));
         let sum = slices.iter().map(|slice| rounded(slice.bytes)).sum();
         let (peak, bound) = (plan.certificate.peak, plan.certificate.bound);
