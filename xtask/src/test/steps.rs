@@ -176,9 +176,12 @@ fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
 fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let adopt = Invocation::counted_task("xtask adopt");
     let adopt = if setting.full { adopt } else { adopt.with(["--only-small"]) };
+    let captured =
+        setting.full.then(|| Invocation::counted_task("xtask adopt").with(["--captured"]));
     let measure = Invocation::tests("test --manifest-path testing/adopt/measure/Cargo.toml");
     let directory = setting.own_target_directory("adopt/build");
-    Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
+    let measure = measure.variable("CARGO_TARGET_DIR", directory);
+    Ok([adopt, measure].into_iter().chain(captured).collect())
 }
 
 /// If Python or its packages are not available, the task prints this and counts it.

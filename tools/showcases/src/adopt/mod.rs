@@ -8,19 +8,22 @@
 
 mod adoptions;
 mod building;
+mod captured;
 mod own_tests;
 mod patch;
+mod place;
 #[path = "../../../../testing/adopt/measure/src/record.rs"]
 mod record;
 mod table;
 mod version;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use adoptions::{ADOPTIONS, Adoption};
 use building::cargo_for;
 use patch::Patch;
+use place::Place;
 use record::{Peak, Record};
 use table::Row;
 
@@ -40,22 +43,15 @@ pub(crate) struct Arguments {
     /// Use only the smallest crate and measure for about a minute.
     #[arg(long, conflicts_with = "crates")]
     only_small: bool,
+    /// Capture a model of candle on the simulated device instead, for about ten minutes.
+    #[arg(long, conflicts_with_all = ["crates", "only_small"])]
+    captured: bool,
     /// Measure with fewer and shorter batches, which gives a wider spread.
     #[arg(long)]
     quick: bool,
     /// Skip the crates' own tests.
     #[arg(long)]
     no_tests: bool,
-}
-
-/// The directories that this task uses.
-#[derive(Debug)]
-struct Place {
-    /// The directory `testing/adopt`, which contains the patches and the measuring programs.
-    kept: PathBuf,
-    /// The directory `target/adopt`, in which the manifests of the measuring programs expect the
-    /// modified crates.
-    made: PathBuf,
 }
 
 /// Adds the pool to the requested crates, and prints the table.
@@ -69,6 +65,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, .. } = workspace::describe()?;
     let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };
     let mut checks = Checks::default();
+    if arguments.captured {
+        return captured::run(&place, checks);
+    }
     let mut rows = Vec::new();
     for adoption in chosen(arguments)? {
         match source::obtain(adoption.name, adoption.version, &place.made)? {
@@ -178,7 +177,8 @@ mod tests {
 
     fn names(crates: &[&str], only_small: bool) -> Result<Vec<&'static str>, String> {
         let crates = crates.iter().copied().map(str::to_owned).collect();
-        let arguments = Arguments { crates, only_small, quick: false, no_tests: false };
+        let arguments =
+            Arguments { crates, only_small, captured: false, quick: false, no_tests: false };
         let chosen = chosen(&arguments).map_err(|error| error.to_string())?;
         Ok(chosen.iter().map(|adoption| adoption.name).collect())
     }
