@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
 mod conformance;
+mod owned;
 mod streams;
 
 /// Opens the device and keeps it open for a test.

@@ -17,6 +17,7 @@ mod generator;
 
 mod attacks;
 mod captures;
+mod failures;
 mod feeding;
 mod graphs;
 mod kept;
