@@ -146,8 +146,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Descriptor: Default + 'static;
 
     /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
-    /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error
-    /// + Send + Sync>` in code that is generic over the backend.
+    /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into
+    /// `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
     /// The error returned if the contents of a view cannot be read or written. Backends whose views
