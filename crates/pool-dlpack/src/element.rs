@@ -61,8 +61,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a DLPack data type. If NumPy also has this type, the name is the same as in
-/// NumPy.
+/// Returns the name of a DLPack data type. If numpy also has this type, the name is the same as in
+/// numpy.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {
