@@ -83,7 +83,7 @@ fn unused_fields(sources: &[String]) -> BTreeSet<Item> {
 fn documented() -> BTreeSet<Item> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
     let page = fs::read_to_string(page).unwrap();
-    let section = page.split("\n## What is read over\n").nth(1).unwrap();
+    let section = page.split("\n## Ignored arguments\n").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let quoted = |cell: &str| -> Vec<String> {
         cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()

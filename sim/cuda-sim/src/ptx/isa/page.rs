@@ -9,22 +9,25 @@ use super::{Line, State};
 const START: &str = "\
 # PTX on the simulated driver
 
-For authors of kernels in PTX. It lists the instructions of PTX 9.0 that the [simulated driver](simulator.md#kernels)
-runs, and those that it refuses.
+This page is for authors of PTX kernels. It lists the PTX 9.0 instructions that the [simulated
+driver](simulator.md#kernels) runs, and those that it refuses.
 
-The page is generated from `sim/cuda-sim/src/ptx/isa/instructions.txt` by `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p
-cuda-sim --lib isa`. Tests of `cuda-sim` compare each line with the decoder, and this page with the lines.
+The test command `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p cuda-sim --lib isa` generates this page from
+`sim/cuda-sim/src/ptx/isa/instructions.txt`. The tests of `cuda-sim` compare each line of that file with the decoder,
+and compare this page with the file.
 
-*Taken*: the instruction runs. *Refused*: loading the module fails, and names the instruction. *Planned*: refused as
-well, and possible without modelling more of a device. All other forms are refused, too.
+*Supported*: the simulator runs the instruction. *Refused*: loading the module fails, and a report names the
+instruction. *Planned*: the instruction is also refused, but could be supported without modeling more of the device. All
+forms that are not listed are refused too.
 
-Modifiers in braces are alternatives; braces that begin with a dot may be left out. Modifiers may stand in another order
-if NVIDIA's assembler accepts it. `cargo xtask clients ptx-forms` in `sim/` compares all taken forms with that assembler
-of CUDA 12.0. These names stand for lists:
+The modifiers in braces are alternatives. If the braces begin with a dot, the modifier is optional. Modifiers may appear
+in a different order if NVIDIA's assembler accepts that order. `cargo xtask clients ptx-forms` in `sim/` checks all
+supported forms with NVIDIA's assembler from CUDA 12.0. These names stand for lists:
 
 | name | list |
 |---|---|
-| `{T}`, `{W}` | types of 8 to 64 bits without short floats; those of up to 32 bits |
+| `{T}` | all types of 8 to 64 bits, except 16-bit floats |
+| `{W}` | all types of 8 to 32 bits, except 16-bit floats |
 ";
 
 /// Lists of modifiers that occur in many patterns, each with its name on the page.
@@ -65,8 +68,9 @@ pub(super) fn page(lines: &[Line]) -> String {
     let [taken, planned, refused] = counts;
     let _ = writeln!(
         text,
-        "\nOf {} opcodes {} are taken in all forms that are listed, {} in some, and {} in none.\n\
-         Forms: {taken} taken, {planned} planned, {refused} refused.",
+        "\nOf {} opcodes, {} are supported in all listed forms, {} in some forms, and {} in no \
+         form.\n\
+         This page lists {taken} supported, {planned} planned and {refused} refused forms.",
         states.len(),
         of(&[true]),
         of(&[false, true]),
@@ -83,7 +87,7 @@ pub(super) fn page(lines: &[Line]) -> String {
                 .map(|line| shown(line.pattern))
                 .collect();
             if !patterns.is_empty() {
-                let name = ["Taken", "Planned", "Refused"][index(state)];
+                let name = ["Supported", "Planned", "Refused"][index(state)];
                 let _ = write!(text, "\n{name}:\n\n```text\n{}\n```\n", patterns.join("\n"));
             }
         }
