@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
-//! every block, can refuse the n-th allocation, and checks that each block is freed with the size
-//! with which it was allocated.
+//! every block and can refuse the n-th allocation. It also checks that each block is freed with the
+//! same size that was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;

@@ -108,7 +108,7 @@ pub enum Refusal {
 /// The error that [`Ledger::ask`] returns if the test refuses an allocation. A backend that refuses
 /// allocations on request also returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the test refused {bytes} bytes")]
+#[error("the test refused a request for {bytes} bytes")]
 pub struct RefusalError {
     /// The number of bytes that were requested.
     pub bytes: usize,
@@ -286,7 +286,7 @@ impl Ledger {
         self.entries().faults.push(fault);
     }
 
-    /// Returns all misuses of blocks that have been recorded.
+    /// Returns all recorded faults in the use of blocks.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
@@ -311,9 +311,9 @@ impl Ledger {
         self.held().bytes
     }
 
-    /// Returns the largest number of bytes that were allocated at any time since
-    /// [`forget_peak`](Self::forget_peak) was called, even if the bytes were freed again during the
-    /// same call.
+    /// Returns the largest number of bytes that were allocated at any time since the last call to
+    /// [`forget_peak`](Self::forget_peak). Bytes that were freed again during the same call are
+    /// included.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes

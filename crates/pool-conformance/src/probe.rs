@@ -76,8 +76,8 @@ pub trait Probe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work, just as users of the backend do not
-    /// wait after they have enqueued a kernel or a copy. The work may run at any time before the
+    /// the view's length. The call does not wait for the work. Users of the backend do not wait
+    /// either after they have enqueued a kernel or a copy. The work may run at any time before the
     /// next wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
@@ -89,9 +89,9 @@ pub trait Probe: 'static {
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The returned function returns the elements that the view contains
-    /// after all work that was enqueued before `read_later`, and before all work that was enqueued
-    /// after `read_later`.
+    /// the view has been dropped. The returned function returns the view's elements as they are
+    /// after all work that was enqueued before `read_later`. Work that was enqueued later does not
+    /// affect the result.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with

@@ -25,7 +25,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations and lengths of up to one
-/// mebibyte, and keep a ledger of the blocks that the backend allocates and frees.
+/// mebibyte. They also keep a ledger of the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
 /// good starting points for new backends.
 ///
@@ -44,8 +44,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
 ///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
-///   in which the block was allocated, even if the configuration has changed since then, and must
-///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
+///   in which the block was allocated, even if the configuration has changed since then. `free`
+///   must never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
 ///   [`Context`](Self::Context) must not unwind either.
 /// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
 ///   the provenance of the block's pointer. The returned part begins less than `align` bytes after
@@ -68,12 +68,12 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// work on the block is still pending. For each block, the following must therefore hold on the
 /// pool's queue:
 ///
-/// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
-///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that earlier views of
-///   the block enqueued, including reads, and *before* any work that later views enqueue. A write
-///   that takes effect immediately or bypasses the queue is incorrect unless the queue is empty.
-///   Examples of such incorrect writes are writes to mapped memory, writes on a second stream, and
-///   writes that the driver performs before the next submission.
+/// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
+///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
+///   block enqueued, including reads. They write *before* any work that later views enqueue. A
+///   write that takes effect immediately or bypasses the queue is incorrect unless the queue is
+///   empty. Examples of such incorrect writes are writes to mapped memory, writes on a second
+///   stream, and writes that the driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
@@ -112,7 +112,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
 ///   distinguish the bytes of different blocks. Identities number the bytes of all blocks, just as
-///   addresses do, so the ranges of two blocks never overlap and each range begins at a multiple of
+///   addresses do. The ranges of two blocks never overlap, and each range begins at a multiple of
 ///   `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities. `ALIGN` does
 ///   not guarantee any alignment that the system requires for offsets within an opaque block.
 /// - If a handle that a view returned outlives the view, the handle refers to memory that may
@@ -147,7 +147,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
     /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error
-    /// + Send + Sync>` in code that is generic over the backend.
+    /// + Send + Sync>`. This also works in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
     /// The error returned if the contents of a view cannot be read or written. Backends whose views
@@ -162,9 +162,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
-    /// [`align_block`](Self::align_block). If the elements require an alignment larger than
-    /// `ALIGN`, the pool reserves memory for one extra element and hands out the part that is
-    /// correctly aligned.
+    /// [`align_block`](Self::align_block). The elements may require an alignment larger than
+    /// `ALIGN`. In this case, the pool reserves memory for one extra element and hands out the part
+    /// that is correctly aligned.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
@@ -173,7 +173,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that begins at the first multiple of `align` in the block, where
+    /// Returns the part of a block that begins at the first multiple of `align` in the block.
     /// `align` is a power of two above [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
     /// returned part as a block. If the block is too short, or is [`DANGLING`](Self::DANGLING), the
@@ -213,8 +213,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
     /// return before the memory is available. A pool calls this method after it has freed idle
-    /// blocks, at the end of `trim`, `compact` and `clear`, and before the last attempt to allocate
-    /// a block. `settle` is never called in steady state, and it must not unwind.
+    /// blocks, at the end of `trim`, `compact` and `clear`. A pool also calls this method before
+    /// the last attempt to allocate a block. `settle` is never called in steady state, and it must
+    /// not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -333,8 +334,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   aligned to [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and
 ///   writes of the whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
-/// - A view that is a slice must use the same mapping of the memory as the host pointer, because
-///   the pool finds the block of a slice by the slice's address.
+/// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
+///   finds the block of a slice by the slice's address.
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
@@ -450,7 +451,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must be live, no view or cursor of the pool may be in use, and no copy of this root
+    /// The pool must be live, and no view or cursor of the pool may be in use. No copy of this root
     /// may be used after this call.
     unsafe fn destroy(self);
 
@@ -489,7 +490,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// `innermost` must be null or must have been set by `enter` or `leave`, and every pool in the
+    /// `innermost` must be null or must have been set by `enter` or `leave`. Every pool in the
     /// chain must stay live until it leaves the chain. This pool must be live and must not be in
     /// the chain, and no view or cursor of the pool may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
@@ -741,7 +742,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// The elements must have a nonzero size, and if `plain` is `true`, all bytes of the elements
     /// must be initialised. No view of memory at or above the cursor may be in use, except the
-    /// caller's view of these elements, which must not be used after this call.
+    /// caller's view of these elements. The caller's view must not be used after this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
@@ -850,8 +851,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
-    /// Returns the memory and the cached shape of an array of dynamic rank, if the shape is cached
-    /// and the memory can be reserved without calling the cold function.
+    /// Returns the memory and the cached shape of an array of dynamic rank. Returns `None` if the
+    /// shape is not cached, or if the cold function must reserve the memory.
     ///
     /// # Safety
     ///
@@ -957,8 +958,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// be in use.
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
-        // SAFETY: the memory was reserved for `length` elements and stays allocated for `'s`, and
-        // the caller guarantees that the elements are valid and that only shared views are in use.
+        // SAFETY: the memory was reserved for `length` elements and stays allocated for `'s`. The
+        // caller guarantees that the elements are valid and that only shared views are in use.
         unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 

@@ -23,8 +23,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// The first [`length`](DescribedBlock::length) elements of the block belong to the caller for
-    /// `'s`, and the caller must not create more than one exclusive view of these elements. Safe
-    /// code must not be able to modify the descriptor.
+    /// `'s`. The caller must not create more than one exclusive view of these elements. Safe code
+    /// must not be able to modify the descriptor.
     #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,

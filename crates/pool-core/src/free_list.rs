@@ -150,9 +150,9 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Removes the most recently added pool for which `wanted` returns `true`, and returns it. All
-    /// other pools remain in the list in the same order, even if `wanted` panics. `wanted` may be
-    /// called twice for the pool that was added last. This method does not allocate memory.
+    /// Removes and returns the most recently added pool that `wanted` accepts. All other pools
+    /// remain in the list in the same order, even if `wanted` panics. `wanted` may be called twice
+    /// for the pool that was added last. This method does not allocate memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
         // The pool is returned to the list if `wanted` returns `false` or panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
@@ -185,8 +185,8 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(head), owned: PhantomData }
     }
 
-    /// Adds the pools of another list in front of this list's pools. If this list is closed, the
-    /// other list's pools are dropped.
+    /// Prepends another list's pools to this list. If this list is closed, the other list's pools
+    /// are dropped.
     fn attach(&self, others: &Self) {
         let first = others.head.replace(null_mut());
         if first.addr() <= CLOSED {

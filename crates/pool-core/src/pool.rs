@@ -42,9 +42,9 @@ pub struct Pool<B: PoolBackend> {
 }
 
 // SAFETY: the pool is the only owner of its state, tables and blocks. According to the contract of
-// `PoolBackend`, blocks may move to any thread to which the context may move, and the pool's other
-// data is not bound to a thread. Descriptors are the backend's own data, and are only moved to
-// another thread if they are `Send`.
+// `PoolBackend`, blocks may move to any thread to which the context may move. The pool's other data
+// is not bound to a thread. Descriptors are the backend's own data, and are only moved to another
+// thread if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,

@@ -1,11 +1,11 @@
 //! Programs that do not compile, one for each soundness guarantee. Each program misuses a scope or
-//! a pool, and the compiler rejects it because of the borrow checker or the trait bounds of the
-//! acquire methods. Each example is compiled as a documentation test, which checks that the
-//! compiler reports the error code named in the example.
+//! a pool. The compiler rejects it because of the borrow checker or the trait bounds of the acquire
+//! methods. Each example is compiled as a documentation test, which checks that the compiler
+//! reports the error code named in the example.
 //!
 //! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
-//! sufficient. Misuses of handles, dynamic pools and free lists are shown in the documentation of
-//! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
+//! sufficient. For examples that misuse handles, dynamic pools and free lists, see the
+//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
 //! [`FreeList`](crate::FreeList).
 //!
 //! # Scopes

@@ -13,7 +13,7 @@ use crate::slot_ref::SlotRef;
 /// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
 /// number of live bytes.
 ///
-/// A pool of `B` holds a separate block for each array in a pass, and each block is as large as the
+/// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
 /// arrays are placed one after another. The chunk therefore only has to be as large as the arrays
 /// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
@@ -47,8 +47,8 @@ use crate::slot_ref::SlotRef;
 /// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its
 /// existing chunks.
 ///
-/// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
-/// that the pool can count the live bytes.
+/// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
+/// The pool can then count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
@@ -116,16 +116,16 @@ pub enum BlockOf<Block> {
 /// - For an allocated block, [`address`](Self::address) must return a multiple of
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
-/// - If [`block_at`](Self::block_at) receives an address inside an allocated block, with the
-///   provenance of the block's own address, it must return a block that ends where the allocated
-///   block ends. Every method of the backend except [`free`](PoolBackend::free) must accept a block
-///   that `block_at` returned. If `block_at` receives the address of an allocated block, it must
-///   return that block itself, which `free` accepts.
+/// - [`block_at`](Self::block_at) may receive an address inside an allocated block, with the
+///   provenance of the block's own address. It must then return a block that ends where the
+///   allocated block ends. Every method of the backend except [`free`](PoolBackend::free) must
+///   accept a block that `block_at` returned. If `block_at` receives the address of an allocated
+///   block, it must return that block itself, which `free` accepts.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
-///   block allocated with one context must also be a valid block of the other context until both
+///   block of one context must also be a valid block of the other. This must hold until both
 ///   contexts are dropped.
-/// - If the views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref)
-///   use their [`SlotRef`], they must use only the methods [`pool_context`](SlotRef::pool_context),
+/// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
+///   use their [`SlotRef`]. They must use only the methods [`pool_context`](SlotRef::pool_context),
 ///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
 ///   layouts.
 /// - The addresses of blocks must be in the lower half of the address space, which is the case for
@@ -173,7 +173,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     }
 
     /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
-    /// system, but keeps the addresses of those pages valid. Returns the number of bytes that were
+    /// system. The addresses of those pages stay valid. Returns the number of bytes that were
     /// returned to the system, or 0 if the system does not support this. The bytes remain
     /// initialised after this call.
     ///

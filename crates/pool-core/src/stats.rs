@@ -39,7 +39,7 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path, including the first acquire of each slot,
+    /// The number of acquires that took the cold path. They include the first acquire of each slot,
     /// each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
@@ -100,9 +100,9 @@ impl PoolStats {
     /// Returns `None` if [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
     /// The best possible ratio is 1. Each slot's block is as large as the largest array that has
-    /// used the slot, so a pool holds more memory if the arrays in the same slot differ in length.
-    /// To lower the ratio, acquire the large arrays whose lengths never change before the other
-    /// arrays.
+    /// used the slot. A pool therefore holds more memory if the arrays in the same slot differ in
+    /// length. To lower the ratio, acquire the large arrays whose lengths never change before the
+    /// other arrays.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -176,10 +176,10 @@ pub struct ReleaseReport {
     /// bytes that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
     /// The number of bytes that the pool still counts as reserved, but whose pages have been
-    /// returned to the system. Bytes can be discarded only above all arrays that are handed out,
-    /// and only in a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more).
-    /// The addresses of the discarded bytes remain valid, and the bytes read as zero when they are
-    /// next used. The number of discarded bytes includes pages that have never been used.
+    /// returned to the system. Bytes can be discarded only above all arrays that are handed out.
+    /// The stack's chunk must also be a separate mapping (on Linux, a chunk of 2 MiB or more). The
+    /// addresses of the discarded bytes remain valid, and the bytes read as zero when they are next
+    /// used. The number of discarded bytes includes pages that have never been used.
     pub discarded_bytes: usize,
 }
 

@@ -46,10 +46,10 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system,
-/// but keeps the addresses of these pages valid. Returns the number of bytes that were returned to
-/// the system. After the call, all bytes of the discarded pages are zero. A block that was
-/// allocated with the global allocator keeps all of its memory.
+/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system.
+/// The addresses of these pages stay valid. Returns the number of bytes that were returned to the
+/// system. After the call, all bytes of the discarded pages are zero. A block that was allocated
+/// with the global allocator keeps all of its memory.
 ///
 /// # Safety
 ///

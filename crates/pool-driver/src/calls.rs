@@ -1,7 +1,7 @@
 //! Functions for the driver calls that manage, fill and copy memory or wait for work. All functions
-//! return typed errors. Streams and contexts are passed as references to cudarc's owners, so they
-//! stay alive during the call. The caller guarantees that all addresses are valid. Each function
-//! makes its context current immediately before it calls the driver.
+//! return typed errors. Streams and contexts are passed as references to cudarc's owning types, so
+//! they stay alive during the call. The caller guarantees that all addresses are valid. Each
+//! function makes its context current immediately before it calls the driver.
 //!
 //! This module does not use cudarc's own safe functions, because those functions return errors that
 //! earlier, unrelated calls left in the context. No code in this module reads or changes the errors

@@ -95,7 +95,7 @@ pub enum CudaError {
     /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
     /// device cannot access the memory of the other device.
     #[error(
-        "kernels of device {reader} cannot access memory of device {memory}, because the devices \
+        "kernels on device {reader} cannot access memory on device {memory}, because the devices \
          have no peer access to each other: copy the memory with `copy_from`"
     )]
     NotPeers {
@@ -127,7 +127,7 @@ pub enum CudaError {
     /// use, and a session is capturing a graph. The pool would have to wait for all work in the
     /// context, which would invalidate the capture.
     #[error(
-        "memory of the pool {}, but cannot wait while a graph is being captured: {}",
+        "{}, but the pool cannot wait while a graph is being captured: {}",
         UnknownUse(*stream),
         advice(*stream)
     )]
@@ -233,12 +233,13 @@ impl fmt::Display for UnknownUse {
         match self.0 {
             Some(stream) => write!(
                 f,
-                "was used on the stream {stream:#x}, which was not announced, so the pool must \
-                 wait for the whole context"
+                "the pool's memory was used on stream {stream:#x}, which was not announced. The \
+                 pool must wait for the whole context"
             ),
-            None => {
-                f.write_str("was copied to another device, so the pool must wait for all devices")
-            }
+            None => f.write_str(
+                "the pool's memory was copied to another device. The pool must wait for all \
+                 devices",
+            ),
         }
     }
 }

@@ -184,7 +184,7 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Removes all dependencies of the next operation on a captured stream.
+/// Removes the dependencies of the next operation that is added to a captured stream.
 ///
 /// # Errors
 ///

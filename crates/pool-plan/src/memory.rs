@@ -31,8 +31,8 @@ impl Memory {
 /// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset counts from the start of `memory`, or of
-    /// the only allowed memory.
+    /// The lifetime, size and alignment. A fixed offset is relative to the start of `memory`. If
+    /// `memory` is `None`, the offset is relative to the start of the only allowed memory.
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,

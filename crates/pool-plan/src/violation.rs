@@ -119,7 +119,7 @@ pub enum Violation {
         found: u64,
     },
     /// A certificate states a bound that differs from the bound that its prices prove.
-    #[error("the certificate states a bound of {stated}, but its prices prove {found}")]
+    #[error("the certificate states a bound of {stated}, but its prices prove a bound of {found}")]
     WrongBound {
         /// The bound that the certificate states.
         stated: u64,

@@ -44,7 +44,7 @@ pub enum WgpuError {
     ThreadEnding,
     /// The queue does not belong to the device.
     #[error(
-        "the queue belongs to another device: pass the device and the queue from the same call of \
+        "the queue belongs to another device: pass the device and the queue from the same call to \
          `request_device`"
     )]
     OtherQueue,

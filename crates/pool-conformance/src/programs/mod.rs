@@ -90,7 +90,7 @@ pub fn runner(cases: u32) -> TestRunner {
 }
 
 /// Runs `test` with `cases` random values. If the test fails, the function shrinks the first value
-/// for which the test fails.
+/// that makes the test fail.
 ///
 /// # Panics
 ///

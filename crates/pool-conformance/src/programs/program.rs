@@ -170,8 +170,8 @@ pub enum Form {
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires in the same scope before each element whose index is a multiple of `reenter_at`,
-    /// and panics before the element at the index `panic_at`.
+    /// acquires in the same scope before each element whose index is a multiple of `reenter_at`.
+    /// The code panics before the element at the index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
@@ -214,7 +214,7 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape for which the product of the lengths overflows.
+    /// A shape whose product of lengths overflows.
     Product,
     /// A shape in which the product of two axes overflows, while a third axis has length zero.
     ProductBesideZero,

@@ -41,8 +41,8 @@ pub struct FixedVec<'s, T> {
     /// vector for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
-    /// its memory. If the field were a reference, a function that accepts the vector by value would
-    /// assert that no other pointer accesses the memory until the function returns.
+    /// its memory. The field is not a reference, because a function may accept the vector by value.
+    /// The function would then assert that no other pointer accesses the memory until it returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialised elements at the start of the memory.
     length: usize,
@@ -331,9 +331,9 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the length of the vector does not change, and the vector contains an
-    /// unspecified selection of its former elements.
+    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
+    /// the length of the vector does not change, and the vector contains an unspecified selection
+    /// of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {

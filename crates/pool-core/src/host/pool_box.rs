@@ -249,7 +249,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
 }
 
 impl<'s, T> PoolBox<'s, T> {
-    /// Moves the value out of the box. The memory of the box remains acquired until the scope ends.
+    /// Moves the value out of the box. The box's memory stays acquired until the scope ends.
     #[inline]
     #[must_use]
     pub fn into_inner(this: Self) -> T {

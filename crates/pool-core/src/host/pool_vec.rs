@@ -25,8 +25,8 @@ use crate::scope::Scope;
 /// block from the start, so nothing is copied or allocated.
 ///
 /// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
-/// inner scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If
-/// you need an inner scope, use a [`FixedVec`] from
+/// inner scope. The compiler reports "cannot borrow `scope` as mutable because it is also borrowed
+/// as immutable". If you need an inner scope, use a [`FixedVec`] from
 /// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
@@ -312,9 +312,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.clear();
     }
 
-    /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the length of the vector does not change, and the vector contains an
-    /// unspecified selection of its former elements.
+    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
+    /// the length of the vector does not change, and the vector contains an unspecified selection
+    /// of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }

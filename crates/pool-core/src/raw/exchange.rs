@@ -10,8 +10,8 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Exchanges the blocks of two slots. The exchange includes all data that belongs to a block:
-    /// its size, its mark, its shapes, and the flag that tells the pool to have the backend order
-    /// the block. The samples of a slot are not exchanged.
+    /// its size, its mark, its shapes, and a flag. The flag tells the pool to have the backend
+    /// order the block. The samples of a slot are not exchanged.
     ///
     /// This method runs no backend code and cannot fail.
     ///

@@ -34,8 +34,8 @@ fn bytes_of(words: u32, real: usize) -> usize {
 /// # Safety
 ///
 /// The slot's block must have at least `bytes` bytes, and the slot's scope must be open. Either the
-/// cursor must have stepped past the slot, or the slot must be idle and no other code may run
-/// before the caller acquires it.
+/// cursor must have moved past the slot, or the slot must be idle. In the second case, no other
+/// code may run before the caller acquires the slot.
 #[inline]
 pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
     if bytes == 0 {

@@ -36,28 +36,28 @@
 //!    exists. Until the block is handed out, it may be grown, freed and exchanged like the block of
 //!    an idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the only exception, because it hands
-//!    out a block only if the slot advertises the block, and such a slot has no pending duty.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception. It hands out a
+//!    block only if the slot advertises the block, and such a slot has no pending duty.
 //!
 //! 6. Before the block of a slot is freed, the slot is emptied, which clears its advertised words,
 //!    its size, its serial and its shape set. A slot is filled only after its new block has been
 //!    allocated. A panic or an error at any point therefore leaves the slot valid.
 //!
-//! 7. All code in this module runs on the thread that owns the pool, because `Pool` is not `Sync`,
-//!    and scopes and raw slots are not `Send`. Other threads read only the counters (`count`).
+//! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
+//!    scopes and raw slots are not `Send`. Other threads read only the counters (`count`).
 //!
-//! 8. **Every shape in a slot's set fits in the slot's block**, because a shape is added only
-//!    during an acquire that has prepared the block for it. Code that replaces the block of a slot
+//! 8. **Every shape in a slot's set fits in the slot's block**. A shape is added only during an
+//!    acquire that has prepared the block for the shape. Code that replaces the block of a slot
 //!    also removes the shape set.
 //!
 //! 9. **While foreign code runs inside an operation, no memory can be acquired from the pool or
-//!    freed in it**. The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
-//!    view, a `SlotRef`, or a `Handles` value alongside a scope, and may call their methods.
+//!    freed in it**. The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a
+//!    view, a `SlotRef`, or a `Handles` value alongside a scope. It may call their methods.
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
-//!    is set before the operation first reads a cursor, a slot, a table list or a shape set, and is
-//!    removed after the operation's last write to any of them. While the pool is busy, acquires
-//!    call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
+//!    is set before the operation first reads a cursor, a slot, a table list or a shape set. The
+//!    mark is removed after the operation's last write to any of them. While the pool is busy,
+//!    acquires call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
 //!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
 //!    The table below lists the operations in which foreign code runs. While foreign code runs, the
 //!    operation holds no lock, and holds no reference to data that other methods of the pool read.

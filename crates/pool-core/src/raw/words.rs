@@ -3,7 +3,7 @@
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which every acquire reads, namely the slot's block and the number of
+/// The hot words of a slot, which every acquire reads. They are the slot's block and the number of
 /// words in the block that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {

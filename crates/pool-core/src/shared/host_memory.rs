@@ -24,7 +24,7 @@ use crate::stacked::StackedBackend;
 /// 2. All bytes at or after the offset `uninitialised` are initialised.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data, which any thread with access to the context may use (see the
+// SAFETY: a block is plain data, and any thread with access to the context may use it (see the
 // section on blocks in the documentation of `PoolBackend`). The methods that use the context
 // receive a shared reference to it, and the bound allows every thread to use such a reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}

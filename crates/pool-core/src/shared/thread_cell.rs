@@ -13,7 +13,7 @@ use std::thread_local;
 
 use crate::try_box::{into_box, try_box};
 
-/// The number of pools for which a thread can store its magazines.
+/// The maximum number of pools whose magazines a thread can store.
 const POOLS: usize = 4;
 
 /// The cell that represents a thread as the owner of magazines.

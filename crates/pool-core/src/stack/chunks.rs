@@ -105,8 +105,8 @@ impl Chunks {
     /// Allocates memory for a list of `count + 1` chunks. If the allocation fails, returns the
     /// number of bytes that were requested.
     ///
-    /// The memory is allocated separately from the list, because the allocator may run foreign code
-    /// and the list must not be borrowed while that code runs.
+    /// The memory is allocated separately from the list. The allocator may run user code, and the
+    /// list must not be borrowed while that code runs.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();

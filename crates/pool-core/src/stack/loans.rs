@@ -186,9 +186,9 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     true
 }
 
-/// Gives up a chunk that was removed from the pool's list, by transferring the block to its
-/// borrower or by returning the memory to its lender. Returns `false` if the chunk is neither lent
-/// nor borrowed.
+/// Gives up a chunk that was removed from the pool's list. The function transfers the block to its
+/// borrower, or returns the memory to its lender. Returns `false` if the chunk is neither lent nor
+/// borrowed.
 ///
 /// # Safety
 ///

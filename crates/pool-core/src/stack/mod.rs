@@ -12,16 +12,16 @@
 //!
 //! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. An address in
 //!    a chunk is between the chunk's start and its end. A stray address is `STRAY`, or an address
-//!    that is no longer in a chunk. No array of the pool is below a stray cursor, because a chunk
-//!    is freed only if the cursors that may still be used are at its start or in earlier chunks.
-//!    `STRAY` is above every end. A pool never uses a new chunk that contains a stray cursor,
-//!    because the bytes below a cursor in its chunk count as handed out.
+//!    that is no longer in a chunk. No array of the pool is below a stray cursor. A chunk is freed
+//!    only if the cursors that may still be used are at its start or in earlier chunks. `STRAY` is
+//!    above every end. A pool never uses a new chunk that contains a stray cursor, because the
+//!    bytes below a cursor in its chunk count as handed out.
 //!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
 //!    consists of the rest of the cursor's chunk and all later chunks. Only this memory is zeroed,
-//!    freed, discarded, or handed out. A cursor moves back only over the last array, and only in
-//!    two cases: filling the array failed, or the array was a vector that has become a slice of
-//!    fewer elements.
+//!    freed, discarded, or handed out. A cursor moves back only over the last array. It does so
+//!    only if filling the array failed, or if the array was a vector that became a slice of fewer
+//!    elements.
 //!
 //! 3. **The hot path hands out only memory below an end of the cursor's own chunk**. The ends are
 //!    null unless the pool is *settled* and not marked as busy. A settled pool has exactly one

@@ -8,10 +8,10 @@
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
 //! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. From that pass on, the inner pool can borrow all the memory that it needs, so it
-//! frees its chunks when it next enters the chain. If all passes are identical, the thread
-//! therefore uses a single chunk, which belongs to the outermost pool and is as large as the peak
-//! of live bytes.
+//! both pools. From that pass on, the inner pool can borrow all the memory that it needs. It
+//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! thread therefore uses a single chunk. This chunk belongs to the outermost pool and is as large
+//! as the peak of live bytes.
 //!
 //! If the scope of an outer pool stays open, the outer pool begins no further pass and cannot merge
 //! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
@@ -22,9 +22,9 @@
 //! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread
 //!   puts it back. Any thread may free a pool, but only if it is in a list or was replaced in one (`thread_list`). A
 //!   leaked pool stays in the chain forever.
-//! - **A pool out of the chain has no loan.** When it leaves, it returns the memory that it borrowed, and hands over
-//!   the memory that it lent (`loans`). So another thread can release an idle pool as before: it has no pointer into
-//!   the chain.
+//! - **A pool that is not in the chain has no loan.** When a pool leaves, it returns the memory
+//!   that it borrowed, and hands over the memory that it lent (`loans`). So another thread can
+//!   release an idle pool as before: it has no pointer into the chain.
 //! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and
 //!   that pool leaves. Its replacement is not in the chain: it owns all of its memory.
 //! - **A lean pool has not changed since it was checked.** `enter_rarely` checks the pool before it sets the flag

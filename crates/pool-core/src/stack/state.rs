@@ -36,14 +36,14 @@ pub struct StackState<B: StackedBackend> {
     /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
     /// memory at or above `top` (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
-    /// it, or are adjacent to it in the chain.
+    /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
+    /// from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) held before the pool's last loan, and
     /// holds apart from that loan. Every operation that may change this clears the flag.
     pub(super) is_lean: Cell<bool>,
-    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
-    /// which stores the index at which a shape set with these low bits was last found.
+    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
+    /// The hint stores the index at which a shape set with these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -275,9 +275,9 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Calls `f` with the list of chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: only one thread uses the state. All callers are in the module `stack`, and the
-        // closures they pass as `f` access no other state and run no foreign code, so this is the
-        // only reference to the list.
+        // SAFETY: only one thread uses the state. All callers are in the module `stack`. The
+        // closures they pass as `f` access no other state and run no user code, so this is the only
+        // reference to the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 

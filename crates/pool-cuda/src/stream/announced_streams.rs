@@ -36,8 +36,8 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 ///
 /// - The guard that the pool returned together with the pointer was forgotten.
 /// - The event tracking of cudarc is disabled.
-/// - The memory is used by a launch on a per-thread default stream, for which
-///   [`on`](crate::DeviceView::on) created the argument.
+/// - The memory is used by a launch on a per-thread default stream, and
+///   [`on`](crate::DeviceView::on) created the launch's argument.
 ///
 /// If no event was recorded, the host waits for all work in the stream's context before the memory
 /// is used again. Waiting for a whole context would invalidate all captures in that context.

@@ -210,8 +210,8 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Stores the slot of the chunk that follows `place`. If `place` is `NONE`, stores the slot of
-    /// the oldest chunk.
+    /// Sets the slot number of the chunk that was added after the chunk in slot `place`. If `place`
+    /// is `NONE`, sets the slot number of the oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -219,8 +219,8 @@ impl Chunks {
         }
     }
 
-    /// Stores the slot of the chunk that precedes `place`. If `place` is `NONE`, stores the slot of
-    /// the newest chunk.
+    /// Sets the slot number of the chunk that was added before the chunk in slot `place`. If
+    /// `place` is `NONE`, sets the slot number of the newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

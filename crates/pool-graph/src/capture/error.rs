@@ -39,8 +39,8 @@ pub enum CaptureError {
     /// finished with the other. This error occurs if the offsets of the temporaries come from a
     /// plan for a different body or for a different order of the same operations.
     #[error(
-        "{first} and {second} share bytes, but the graph may still use one of them when the other \
-         is acquired: make the stream `wait` before the acquire, or plan with a probe of this body"
+        "{first} and {second} share bytes, but the graph may still be using one when the other is \
+         acquired: make the stream `wait` before acquiring, or plan again from a probe of this body"
     )]
     Unordered {
         /// The conflicting temporary with the lower number.
@@ -261,9 +261,9 @@ pub enum CaptureError {
     },
     /// The graph contains nodes that allocate or free memory.
     #[error(
-        "the graph has {nodes} nodes that allocate or free memory, which the driver frees and may \
-         move between replays: acquire from the capture, set a `Capture::workspace` for a library \
-         that allocates, or allocate before the capture"
+        "the graph has {nodes} nodes that allocate or free memory; the driver may free or move \
+         this memory between replays: acquire the memory from the capture, set a \
+         `Capture::workspace` for the library that allocates, or allocate before the capture"
     )]
     MemoryNodes {
         /// The number of nodes that allocate or free memory.
@@ -370,8 +370,8 @@ pub enum CaptureError {
     /// The argument belongs to another capture, or the length of the new elements differs from the
     /// length of the graph's argument.
     #[error(
-        "host argument {asked} belongs to another capture or has another length: use one of the \
-         {arguments} host arguments of the graph's own capture"
+        "host argument {asked} belongs to a different capture or has a different length: use one \
+         of the {arguments} host arguments from the capture that produced this graph"
     )]
     NoSuchArgument {
         /// The number of the requested argument, counted from 0.

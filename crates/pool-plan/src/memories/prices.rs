@@ -129,9 +129,9 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the lower bound that the prices prove, as a floating-point number. Also returns the
-/// number of live bytes in each section if each buffer is placed in the memory in which it costs
-/// least.
+/// Returns the lower bound that follows from the prices, as a floating-point number. Also returns
+/// the number of live bytes in each section if each buffer is placed in the memory in which it
+/// costs least.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices

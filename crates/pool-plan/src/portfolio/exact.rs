@@ -14,8 +14,8 @@ const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// The maximum number of times that a niche search doubles its steps: [without a capacity, with a
-/// capacity]. Without a capacity, other searches are just as useful.
+/// The maximum number of times that a niche search doubles its number of steps: [without a
+/// capacity, with a capacity]. Without a capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, measured in items and sections: [without a
 /// capacity, with a capacity].

@@ -14,14 +14,14 @@
 //! moved down. If some plan is consistent with a vertex, some plan is therefore also consistent
 //! with one of the vertex's children.
 //!
-//! A section may be selected only if no open item fits below the items that can begin at its floor.
-//! A section with the lowest floor can always be selected. Apart from this restriction, the search
-//! may choose any section, which is its advantage over a search that places items in order of their
-//! offsets. The search focuses on the sections that failed most often (weighted degrees, Boussemart
-//! et al. 2004), and does not repeat their failures for each arrangement of distant sections. The
-//! search restarts with other preferences after a number of dead ends, and this number increases
-//! with each restart. The weights of failures are kept for a number of restarts, and are then
-//! reset.
+//! A section may be selected only if no unplaced item fits underneath the items that can begin at
+//! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
+//! the search may choose any section, which is its advantage over a search that places items in
+//! order of their offsets. The search focuses on the sections that failed most often (weighted
+//! degrees, Boussemart et al. 2004), and does not repeat their failures for each arrangement of
+//! distant sections. The search restarts with other preferences after a number of dead ends, and
+//! this number increases with each restart. The weights of failures are kept for a number of
+//! restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
