@@ -37,8 +37,8 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
-// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
-// layout with which the block was allocated, as the ledger verifies. `free` panics only if the pool
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the same
+// layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
 // violated its side of the contract. A panic in `free` makes a test fail, but does not abort the
 // process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {

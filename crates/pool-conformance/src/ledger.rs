@@ -124,13 +124,13 @@ pub enum Fault {
         /// The address of the memory that was freed.
         address: usize,
     },
-    /// The size with which a block was freed differs from the size with which it was allocated.
+    /// The size of a freed block differs from the size that was allocated.
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The size with which the block was allocated, in bytes.
+        /// The size that was allocated for the block, in bytes.
         allocated: usize,
-        /// The size with which the block was freed, in bytes.
+        /// The size that was passed when the block was freed, in bytes.
         freed: usize,
     },
     /// A new block overlaps an allocated block.

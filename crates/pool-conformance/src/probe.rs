@@ -188,8 +188,8 @@ pub trait Probe: 'static {
     /// block.
     ///
     /// The blocks are reported by the backend itself ([`HeapBackend`](crate::HeapBackend)), or by
-    /// an adaptor that sees the calls of the pool ([`LedgeredBackend`](crate::LedgeredBackend)). A
-    /// use of a freed block is detected only if the backend keeps freed memory and records the use
+    /// an adaptor that sees the pool's calls ([`LedgeredBackend`](crate::LedgeredBackend)). A use
+    /// of a freed block is detected only if the backend keeps freed memory and records the use
     /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses of
     /// freed blocks.
     ///

@@ -84,7 +84,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// Host memory that is only accessed through slices satisfies these ordering rules without any
 /// further measures.
 ///
-/// ## Foreign code
+/// ## User code
 ///
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
@@ -92,11 +92,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - No method may keep a reference to the context after the method returns. A view may access the
 ///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run foreign code (an allocator's hooks, a driver's callbacks or a log subscriber), and that
-///   code may use the same pool. If foreign code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`], and if foreign code calls `trim`, `compact` or `sample_lengths`, the
-///   call does nothing. While foreign code runs, a backend must not hold a lock or a borrow that
-///   its own views also need.
+///   run user code (an allocator's hooks, a driver's callbacks or a log subscriber), and that code
+///   may use the same pool. If user code calls an acquire method, the call fails with
+///   [`PoolError::Reentered`], and if user code calls `trim`, `compact` or `sample_lengths`, the
+///   call does nothing. While user code runs, a backend must not hold a lock or a borrow that its
+///   own views also need.
 ///
 /// # Opaque memory
 ///
@@ -184,7 +184,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         block
     }
 
-    /// Returns the device on which the context allocates memory.
+    /// Returns the device that the context allocates memory on.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.

@@ -57,7 +57,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   uninitialised before it next hands out the slot with recycled contents.
 /// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
 ///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
-///   While a slot is reserved, foreign code (an allocator's hook, a `tracing` subscriber or the
+///   While a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the
 ///   backend) may run and may hold the same scope. While user code runs, the pool is marked as busy
 ///   and the recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does
 ///   not free anything.

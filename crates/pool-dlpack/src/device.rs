@@ -66,9 +66,9 @@ where
 /// A tensor from another library in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
 /// The elements become ready on one stream, which is called the tensor's stream. If work on another
-/// stream uses the tensor, that stream first waits for the tensor's stream, and the host then waits
-/// for the work to complete. When the tensor is dropped, the host waits for the tensor's stream,
-/// and the memory returns to the producer. If waiting for the tensor's stream fails, the memory is
+/// stream uses the tensor, that stream first waits for the tensor's stream. The host then waits for
+/// the work to complete. When the tensor is dropped, the host waits for the tensor's stream, and
+/// the memory returns to the producer. If waiting for the tensor's stream fails, the memory is
 /// leaked.
 pub struct DeviceTensor<T> {
     address: u64,

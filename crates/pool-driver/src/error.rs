@@ -123,8 +123,8 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// A stream that the pool does not know used the pool's memory, no event was recorded after the
-    /// use, and a session is capturing a graph. The pool would have to wait for all work in the
+    /// A stream that the pool does not know used the pool's memory while a session was capturing a
+    /// graph. No event was recorded after the use. The pool would have to wait for all work in the
     /// context, which would invalidate the capture.
     #[error(
         "{}, but the pool cannot wait while a graph is being captured: {}",

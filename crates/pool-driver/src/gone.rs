@@ -2,8 +2,8 @@
 //! ignored only for calls on contexts that are gone.
 //!
 //! Pools and graphs rely on the order of work in streams. One rule therefore applies to every call
-//! that records an event, waits for an event, waits on the host, queries the capture of a stream,
-//! or retains a context. If a call that orders work fails, the operation that needs the call fails
+//! that records an event, waits for an event or on the host, queries the capture of a stream, or
+//! retains a context. If a call that orders work fails, the operation that needs the call fails
 //! with the same error, regardless of the error's code. A driver may return any code while the work
 //! is still running, so a code is never sufficient reason to ignore an error.
 //!

@@ -25,9 +25,8 @@ const LIBRARIES: &[&str] =
 /// Starts the driver, so that its functions can be called. If the driver fails to start, the next
 /// call to this function tries again, because the cause may be temporary.
 ///
-/// The function holds no lock while it starts the driver, because loading a library runs foreign
-/// code, which may call this function. Starting the driver twice has the same effect as starting it
-/// once.
+/// The function holds no lock while it starts the driver, because loading a library runs user code,
+/// which may call this function. Starting the driver twice has the same effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())

@@ -58,9 +58,9 @@ impl PageLocked {
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and contain at least `bytes` bytes, and the caller must
-    /// have the right to write this range in stream order. The buffer must not be busy, and must
-    /// contain at least `bytes` bytes.
+    /// The range at `to` must be allocated and contain at least `bytes` bytes. The caller must have
+    /// the right to write this range in stream order. The buffer must not be busy, and must contain
+    /// at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,

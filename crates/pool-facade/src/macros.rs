@@ -34,7 +34,7 @@
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
 /// With the slot layout, the pool of the inner block holds its own memory. To avoid a second pool,
 /// pass the outer scope to helper functions as an argument. With the stack layout, an inner
-/// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk, and its pool
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk. The inner pool
 /// holds no memory of its own.
 ///
 /// # Panics

@@ -190,9 +190,9 @@ pub enum PlanError {
         /// The index of the second memory.
         second: usize,
     },
-    /// The memories that a buffer allows are invalid. The list of memories is empty, a memory is
-    /// listed twice, the buffer is fixed in a memory that it does not allow, or the buffer has a
-    /// fixed offset but allows several memories.
+    /// The memories that a buffer allows are invalid. The list of memories is empty or contains a
+    /// memory twice, or the buffer is fixed in a memory that it does not allow. A buffer with a
+    /// fixed offset must not allow several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The name of the buffer.
@@ -230,8 +230,8 @@ pub enum PlanError {
         /// The capacity that the options set, in bytes.
         capacity: u64,
     },
-    /// Some buffers are live at the same time, but the memories in which they may be placed are too
-    /// small for all of them.
+    /// Some buffers are live at the same time, but the memories that they allow are too small for
+    /// all of them.
     #[error(
         "memories {memories:?} have {capacity} bytes, but the {} buffers that may use only these \
          memories need {bound} bytes at time {time}",

@@ -9,9 +9,9 @@ use std::fmt;
 ///
 /// Ties in the order are broken by the starts of the buffers, and then by their positions in the
 /// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
-/// instead of by position. If an interval problem is solved with a tolerance of 1 and without a
-/// capacity, the plan is at least as good as the plan of every heuristic, except for those listed
-/// in [`Plan::untried`](crate::Plan::untried).
+/// instead of by position. The plan of an interval problem is at least as good as the plan of every
+/// heuristic, if the tolerance is 1 and no capacity is set. The heuristics listed in
+/// [`Plan::untried`](crate::Plan::untried) are excepted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
@@ -42,7 +42,7 @@ pub enum GreedyOrder {
     /// reversed.
     End,
     /// The buffers that are live at the time with the most live bytes come first, in descending
-    /// order of size (greedy by breadth, as in `TFLite`).
+    /// order of size. This is greedy by breadth, as in `TFLite`.
     Breadth,
 }
 

@@ -63,9 +63,9 @@ impl IntervalProblem {
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
-    /// share bytes while both are live, an offset that is not aligned, or an offset that differs
-    /// from the fixed offset.
+    /// Returns the first violation that the validator finds. A violation is an offset that is not
+    /// aligned or differs from the fixed offset. Two buffers that share bytes are also a violation
+    /// if both are live at the same time.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }

@@ -66,8 +66,8 @@ pub(crate) fn check_intervals(
 /// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
 ///
 /// In the worst plan that a solver can produce, all buffers are stacked on top of each other and on
-/// top of the highest fixed buffer, and padding is added to each of them. If the sum of all sizes
-/// and paddings fits in the integer type, later arithmetic on offsets never overflows.
+/// top of the highest fixed buffer. Padding is added to each of them. If the sum of all sizes and
+/// paddings fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

@@ -28,8 +28,8 @@ pub(crate) struct Overlaps<'a> {
     places: Vec<u32>,
     /// For each span, the exclusive end of its range of sections.
     uppers: Vec<u32>,
-    /// The latest end of any span in each block, in each block of blocks, and so on, up to the
-    /// level that consists of a single block.
+    /// The latest end of any span in each block, in each block of blocks, and so on. The last level
+    /// consists of a single block.
     latest: Vec<Vec<u32>>,
 }
 

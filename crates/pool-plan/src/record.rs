@@ -20,8 +20,8 @@ pub struct Caller {
     pub name: String,
 }
 
-/// A graph problem with information about the graph, which consists of the offsets of the buffers,
-/// the callers that requested them, and the streams of the operations.
+/// A graph problem with information about the graph. This information consists of the offsets of
+/// the buffers, the callers that requested them, and the streams of the operations.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
 /// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams` and

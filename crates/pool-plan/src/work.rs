@@ -2,8 +2,8 @@
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
-//! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes,
-//! so that the result of the search depends only on this number and never on the clock. The test
+//! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
+//! The result of the search depends only on this number and never on the clock. The test
 //! `every_loop_is_counted` in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;

@@ -2,7 +2,7 @@
 //! finished using it.
 //!
 //! In the CUDA crates, an event on the stream shows when a staging buffer is no longer in use. This
-//! crate uses the mapping of buffers for the same purpose: a buffer is unmapped while the device
+//! crate uses the mapping of buffers for the same purpose. A buffer is unmapped while the device
 //! uses it, and wgpu runs a callback after the buffer has been mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,7 +90,7 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held while the buffer is dropped, because wgpu may run foreign code.
+        // The lock is not held while the buffer is dropped, because wgpu may run user code.
         drop(idle);
         drop(dropped);
     }

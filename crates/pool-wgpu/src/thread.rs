@@ -65,7 +65,7 @@ fn of_process() -> Result<Stream, WgpuError> {
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
     // The lock is held only while the device is read or replaced, because opening a device is slow
-    // and runs foreign code.
+    // and runs user code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {

@@ -2,11 +2,11 @@
 //! state out of a mutex, uses the state while the mutex is unlocked, and then moves the state back.
 //! The period in which a thread uses the state is called a turn.
 //!
-//! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
-//! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
-//! locked while foreign code runs. A thread that is using the state of one stream never waits for
-//! the state of another stream. If threads waited for a second state, two threads could wait for
-//! each other forever.
+//! The code that uses the state also runs user code, such as wgpu's callbacks, error handlers and
+//! log subscribers. User code may call this stream or another stream, so no mutex may be locked
+//! while user code runs. A thread that is using the state of one stream never waits for the state
+//! of another stream. If threads waited for a second state, two threads could wait for each other
+//! forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

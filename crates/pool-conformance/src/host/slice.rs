@@ -8,7 +8,7 @@ use super::element::{HostSample, host_samples};
 /// A slice or a piece of uninitialised memory that is in use, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The memory of the slice at the time at which it was handed out.
+    /// The memory of the slice when it was handed out.
     extent: Extent,
     /// The alignment that the start of the slice must have.
     pub(crate) alignment: usize,

@@ -196,7 +196,7 @@ pub enum Form {
     Impossible(Impossible),
 }
 
-/// The contents of the elements at the time at which they are handed out.
+/// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The bytes that an earlier use of the memory left behind.

@@ -85,8 +85,8 @@ const STACK_DIVISOR: usize = 64;
 /// 4. The allocator never derives another allocation from a pointer that a collection passes in.
 ///    The allocator only compares the addresses of pointers that a collection passes in.
 ///
-/// 5. While the pool runs foreign code, it refuses to hand out a chunk. While an allocation is
-///    being moved, its chunk has no free bytes.
+/// 5. While the pool runs user code, it refuses to hand out a chunk. While an allocation is being
+///    moved, its chunk has no free bytes.
 ///
 /// # What does not compile
 ///
@@ -298,8 +298,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             reserved => reserved,
         };
         let (memory, bytes) = reserved.map_err(|error| self.refuse(error))?;
-        // SAFETY: the memory was just reserved through this cursor, and no foreign code has run
-        // since the reservation.
+        // SAFETY: the memory was just reserved through this cursor, and no user code has run since
+        // the reservation.
         unsafe { self.scope.cursor.step(memory) };
         // SAFETY: the memory was reserved for `bytes` bytes, the cursor has stepped past it, and
         // the scope is open.
@@ -350,9 +350,9 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         if !ptr::eq(start.wrapping_add(old), next) {
             return Ok(None);
         }
-        // The chunk has no free bytes during the exchange. Foreign code that runs during the
-        // exchange therefore cannot allocate bytes from this chunk, which would not move together
-        // with the allocation.
+        // The chunk has no free bytes during the exchange. User code that runs during the exchange
+        // therefore cannot allocate bytes from this chunk, which would not move together with the
+        // allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };

@@ -2,7 +2,7 @@
 //! first use of a slot, a block that is too small, an armed slot, and a length of zero.
 //!
 //! A single comparison sends all of these cases to [`prepare`]. The pool is marked as busy and the
-//! slot at the cursor advertises 0 words, because the cold function may run foreign code (invariant
+//! slot at the cursor advertises 0 words, because the cold function may run user code (invariant
 //! 9).
 
 use core::ptr::NonNull;

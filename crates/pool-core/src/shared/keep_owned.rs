@@ -102,8 +102,8 @@ impl<B: HostBackend> Scope<'_, B> {
     where
         O: SharedHostBackend<Block = B::Block>,
     {
-        // A block must be freed with the same context with which it was allocated. All contexts of
-        // the type `()` are equal, so the block may move to another pool.
+        // A block must be freed with the same context that allocated it. All contexts of the type
+        // `()` are equal, so the block may move to another pool.
         let is_same = TypeId::of::<B>() == TypeId::of::<O>()
             && TypeId::of::<<B as PoolBackend>::Context>() == TypeId::of::<()>();
         if !is_same || length * size_of::<T>() == 0 {

@@ -10,7 +10,7 @@
 //! For a backend that enqueues its work, a block is a pool of one array (`pooled_memory`). Such a
 //! block orders the uses of its memory in the same way as any other pool.
 //!
-//! # Foreign code
+//! # User code
 //!
 //! Backends, allocator hooks and `tracing` subscribers run while no lock is held, so they may use
 //! the same pool.

@@ -52,9 +52,9 @@
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
-//! 8. **While foreign code runs inside an operation, the pool is marked as busy and its ends are
+//! 8. **While user code runs inside an operation, the pool is marked as busy and its ends are
 //!    null**. Acquires therefore call the cold function, which fails because the pool is busy. No
-//!    reference to the lists of chunks, names or shapes is held while foreign code runs.
+//!    reference to the lists of chunks, names or shapes is held while user code runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a

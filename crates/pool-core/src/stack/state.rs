@@ -298,14 +298,14 @@ impl<B: StackedBackend> StackState<B> {
     /// Calls `f` with the list of names.
     pub(super) fn with_names<R>(&self, f: impl FnOnce(&mut Vec<Name>) -> R) -> R {
         // SAFETY: only one thread uses the state. The closures passed as `f` access no other state
-        // and run no foreign code, so this is the only reference to the list.
+        // and run no user code, so this is the only reference to the list.
         f(unsafe { &mut *self.names.get() })
     }
 
     /// Calls `f` with the list of shape sets.
     pub(super) fn with_shapes<R>(&self, f: impl FnOnce(&mut Vec<OffsetShapes<B>>) -> R) -> R {
         // SAFETY: only one thread uses the state. The closures passed as `f` access no other state
-        // and run no foreign code, so this is the only reference to the list.
+        // and run no user code, so this is the only reference to the list.
         f(unsafe { &mut *self.shapes.get() })
     }
 

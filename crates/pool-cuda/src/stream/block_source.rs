@@ -24,8 +24,8 @@ use pool_driver::error::CudaError;
 /// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and
 ///   has the same lifetime.
 /// - If the stream is [captured](Self::is_captured), the module of each function that was passed to
-///   [`keep_function`](Self::keep_function) stays loaded for as long as the graph, or anything
-///   instantiated from the graph, exists.
+///   [`keep_function`](Self::keep_function) stays loaded. It stays loaded for as long as the graph,
+///   or anything instantiated from the graph, exists.
 /// - No method of a source unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between the views of two
@@ -71,10 +71,10 @@ pub unsafe trait BlockSource: Send + 'static {
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
     /// Keeps the module of a function loaded, because a launch of the function is about to be
-    /// captured. The nodes of a graph do not keep the module loaded, and if the graph is launched
-    /// after the module has been unloaded, the process crashes. A clone of the function keeps the
-    /// module loaded. The pool does not call this method for a source that is not captured. If a
-    /// source cannot keep the function, the source must make the capture fail.
+    /// captured. The nodes of a graph do not keep the module loaded. If the graph is launched after
+    /// the module has been unloaded, the process crashes. A clone of the function keeps the module
+    /// loaded. The pool does not call this method for a source that is not captured. If a source
+    /// cannot keep the function, the source must make the capture fail.
     fn keep_function(&self, function: &CudaFunction);
 
     /// Enqueues a copy of these bytes on the pool's stream. The bytes are either the elements of a

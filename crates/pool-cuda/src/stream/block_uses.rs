@@ -52,8 +52,8 @@ impl BlockUses {
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first note whose number is at least `from` and for which `is_wanted` returns
-    /// `true`. The method returns a copy of the note, together with the note's number.
+    /// Returns the first note that `is_wanted` accepts and whose number is at least `from`. The
+    /// method returns a copy of the note, together with the note's number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,8 +63,8 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first note whose number is at least `from` and for which
-    /// `is_wanted` returns `true`.
+    /// Returns the number of the first note that `is_wanted` accepts and whose number is at least
+    /// `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);

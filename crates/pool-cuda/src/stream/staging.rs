@@ -9,8 +9,8 @@
 //! buffer for each copy. A small number of buffers is created, each when it is first needed. If all
 //! buffers are in use, a copy waits for one of them.
 //!
-//! While a copy uses a buffer, the copy moves the buffer out of the array. If foreign code, such as
-//! a hook of the allocator, starts another copy during this time, the other copy uses a different
+//! While a copy uses a buffer, the copy moves the buffer out of the array. If user code, such as a
+//! hook of the allocator, starts another copy during this time, the other copy uses a different
 //! buffer.
 
 use std::cell::Cell;
@@ -209,8 +209,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Stores a buffer in the cell at its index, or in another empty cell. If foreign code has
-    /// filled all cells in the meantime, the buffer is freed.
+    /// Stores a buffer in the cell at its index, or in another empty cell. If user code has filled
+    /// all cells in the meantime, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {

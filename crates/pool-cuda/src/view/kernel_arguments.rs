@@ -36,8 +36,8 @@ impl<T> DeviceView<'_, T> {
     /// If another library created the stream (see `wrap_borrowed_stream`), always use the stream
     /// through this `Arc`. If the pool holds the last reference to a stream, the pool assumes that
     /// no further work will be enqueued on the stream. If `stream` is the per-thread default
-    /// stream, this method blocks the host, because the argument may be sent to another thread,
-    /// which has a different default stream.
+    /// stream, this method blocks the host. The argument may be sent to another thread, which has a
+    /// different default stream.
     ///
     /// # Errors
     ///

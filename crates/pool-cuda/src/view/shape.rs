@@ -1,6 +1,6 @@
 //! Shapes in device memory. Kernels read the lengths and strides of arrays with a dynamic rank from
-//! these shapes. Each entry of the shape cache stores the address of one shape on the device, so
-//! the same shape does not need to be copied again.
+//! these shapes. Each entry of the shape cache stores the address of one shape on the device. The
+//! same shape therefore does not need to be copied again.
 
 use std::marker::PhantomData;
 

@@ -12,7 +12,7 @@ use super::ListAccess;
 static LISTS: Mutex<ThreadLists<Cpu>> = Mutex::new(ThreadLists::new());
 
 /// Locks the registry of all threads that use pools of `Cpu`. While the lock is held, the caller
-/// must not allocate memory, free memory or call foreign code.
+/// must not allocate memory, free memory or call user code.
 pub(crate) fn lists() -> MutexGuard<'static, ThreadLists<Cpu>> {
     LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! Defines the pool that a guard owns, which is stored as an entry of a list if other threads can
-//! release the pool, and is stored directly if they cannot. The backend determines at compile time
-//! how the pool is stored, so the value has the size of one word.
+//! Defines the pool that a guard owns. The pool is stored as an entry of a list if other threads
+//! can release the pool, and is stored directly if they cannot. The backend determines at compile
+//! time how the pool is stored, so the value has the size of one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

@@ -95,8 +95,8 @@ impl Request {
         self.anywhere.max(CHUNK)
     }
 
-    /// Returns the number of bytes to skip after `address` so that the block is aligned, or `None`
-    /// if the block does not fit into the `bytes` bytes at `address`.
+    /// Returns the number of bytes to skip after `address` so that the block is aligned. Returns
+    /// `None` if the block does not fit into the `bytes` bytes at `address`.
     pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
         let padding = address.checked_next_multiple_of(self.alignment)? - address;
         (padding.checked_add(self.bytes)? <= bytes).then_some(padding)

@@ -1,11 +1,10 @@
 //! The chunks that the pool has received from its source, in the order in which they were added.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk without leased blocks to sleep, which means that no block is allocated from such a chunk
-//! until the pool grows again. When the pool grows, it wakes a sleeping chunk before it requests
-//! memory from the source. A reset therefore returns a pool to its initial state. If the same
-//! requests follow, the pool finds the same free regions, grows at the same points and uses the
-//! same chunks.
+//! chunk without leased blocks to sleep. No block is allocated from a sleeping chunk until the pool
+//! grows again. When the pool grows, it wakes a sleeping chunk before it requests memory from the
+//! source. A reset therefore returns a pool to its initial state. If the same requests follow, the
+//! pool finds the same free regions, grows at the same points and uses the same chunks.
 //!
 //! The slots of the chunks that are being returned to the source form a linked list. The caller
 //! stores the head of this list, so releasing a chunk allocates nothing.

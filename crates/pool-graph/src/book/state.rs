@@ -169,8 +169,8 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Ends a growth for which the source provided no memory, or whose memory has been returned to
-    /// the source.
+    /// Ends a growth if the source provided no memory, or if the memory has been returned to the
+    /// source.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;

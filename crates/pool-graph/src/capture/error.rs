@@ -36,8 +36,8 @@ pub enum CaptureError {
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
     /// Two temporaries share bytes, but the captured graph may use one of them before it has
-    /// finished with the other. This error occurs if the offsets of the temporaries come from a
-    /// plan for a different body or for a different order of the same operations.
+    /// finished with the other. This error occurs if the plan was made for a different body or for
+    /// a different order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still be using one when the other is \
          acquired: make the stream `wait` before acquiring, or plan again from a probe of this body"
@@ -232,9 +232,9 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the dry run on which its plan is based, or from the
-    /// capture of the graph that is being updated. A step also differs if it uses a different
-    /// block, or if it writes to a block that was only read before.
+    /// The steps of the body differ from the steps that the body must repeat. These are the steps
+    /// of the dry run that the plan is based on, or of the graph that is being updated. A step also
+    /// differs if it uses a different block, or if it writes to a block that was only read before.
     #[error(
         "step {step} of the body differs from the dry run or graph that the body must repeat \
          ({planned} steps): probe or capture the current body again"
@@ -286,11 +286,11 @@ pub enum CaptureError {
     /// restarted the capture. The cause is a call in the body, or a call on another thread that the
     /// [mode](crate::CaptureMode) forbids.
     ///
-    /// If the call that invalidated the capture returned an error to the body, and the body returns
-    /// this error, the capture fails with the same error. The text of this error names the cause.
-    /// In all other cases, it is unknown which call invalidated the capture, because the driver
-    /// does not report this call. The text of the error `Invalidated` therefore lists all possible
-    /// calls, with advice for each call.
+    /// The call that invalidated the capture may have returned an error to the body. If the body
+    /// returns this error, the capture fails with the same error. The text of this error names the
+    /// cause. In all other cases, it is unknown which call invalidated the capture, because the
+    /// driver does not report this call. The text of the error `Invalidated` therefore lists all
+    /// possible calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran; the possible causes are: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -329,8 +329,8 @@ pub enum CaptureError {
         /// The kind of the node.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph accesses memory that the graph does not own, and no operation
-    /// of the capture has added this node.
+    /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
+    /// the capture has added this node.
     #[error(
         "the graph contains a fill or a copy of {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"

@@ -64,9 +64,9 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
 /// The vertical order of a plan's temporaries, in which each temporary lies above all temporaries
 /// that end at or before its start.
 struct Stack {
-    /// The temporaries, sorted by the offsets at which they start.
+    /// The temporaries, sorted by their start offsets.
     by_begin: Vec<(u64, usize)>,
-    /// The temporaries, sorted by the offsets at which they end.
+    /// The temporaries, sorted by their end offsets.
     by_end: Vec<(u64, usize)>,
 }
 

@@ -1,5 +1,5 @@
-//! Memory that was allocated outside a session and that the session then owns, which is a cudarc
-//! slice or an owned array from a device pool.
+//! Memory that was allocated outside a session and that the session then owns. It is a cudarc slice
+//! or an owned array from a device pool.
 //!
 //! This ownership is sound for three reasons:
 //!
@@ -123,7 +123,7 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
     // If the guard were dropped, cudarc would record an event for this call in place of the last
-    // reader's event, although this call does not read the slice.
+    // reader's event. However, this call does not read the slice.
     std::mem::forget(guard);
     // An error from cudarc's wait for the last write is ignored, because the caller waits for the
     // whole context anyway.

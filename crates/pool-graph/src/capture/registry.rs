@@ -243,9 +243,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
 /// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Another iteration is necessary only if a session has reserved the stream, has failed before
-    // its capture began, and has released the stream without waiting for its work. A session that
-    // has failed does not reserve the stream again, so the loop ends.
+    // Another iteration is necessary only in one case. A session has reserved the stream, has
+    // failed before its capture began, and has released the stream without waiting for its work. A
+    // session that has failed does not reserve the stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);

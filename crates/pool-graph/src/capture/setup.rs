@@ -41,7 +41,7 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose for which a body is run.
+/// The purpose of a run of a body.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
     /// The body creates a new graph, which owns the regions that the body allocates from the arena.
@@ -72,8 +72,8 @@ pub(crate) struct CaptureOutcome {
 /// A capture in progress, together with the interface that the captured body uses.
 struct RunningCapture<'c> {
     // Rust drops fields in the order of their declaration. If the body fails or panics, the
-    // driver's capture must end first, so that the stream is no longer captured when the body's
-    // pools are dropped.
+    // driver's capture must end first. The stream is then no longer captured when the body's pools
+    // are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -322,8 +322,8 @@ impl<'p> Purpose<'p> {
     }
 
     /// Checks that the temporaries of an update have the same offsets as the temporaries of the
-    /// graph. If the body repeats its steps, the offsets can differ only in a linear arena, because
-    /// that arena reuses bytes in the order in which views are dropped.
+    /// graph. If the body repeats its steps, the offsets can differ only in a linear arena. Such an
+    /// arena reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -1,5 +1,5 @@
-//! Queries to the driver that read the capture in progress on a stream, the nodes and edges of a
-//! graph, and the child graph of a node.
+//! Queries to the driver about captures and graphs. The queries read the capture in progress on a
+//! stream, the nodes and edges of a graph, and the child graph of a node.
 
 use std::ptr;
 

@@ -51,9 +51,9 @@ impl CaptureMode {
 
 /// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
 /// the capture began, and no other code has the handle of this stream. Therefore, no other code can
-/// end the capture and receive its graph. An attempt to end the capture on another of its streams
-/// fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
-/// stream", driver API) and invalidates the capture.
+/// end the capture and receive its graph. Ending the capture on another of its streams invalidates
+/// the capture. The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not
+/// initiated in this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 

@@ -10,10 +10,10 @@
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
 //! the bit of the position itself, if the position is a source. The second part consists of the
 //! masks of all positions that have a full edge to this position. By induction along the
-//! topological order, the mask contains the bit of a source if and only if the position is that
-//! source or can be reached from it through full edges. Positions before the first source do not
-//! follow any source, so a pass can omit these positions. A pass therefore finds exactly the paths
-//! that start at its sources.
+//! topological order, the mask contains a source's bit if and only if full edges lead from the
+//! source to the position. Each source also reaches itself. Positions before the first source do
+//! not follow any source, so a pass can omit these positions. A pass therefore finds exactly the
+//! paths that start at its sources.
 //!
 //! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
 //! sources of a pass at once, the verifier computes the union or the intersection of the masks in

@@ -45,7 +45,7 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand, and the first such path carries at least one unit. (Dinic showed that
+    /// receiver with demand. The first such path must carry at least one unit. (Dinic showed that
     /// paths become longer in each round, so the number of rounds never exceeds the number of
     /// elements.)
     ///

@@ -1,4 +1,4 @@
-//! Greedy plans. A placer takes the items in a given order, and places each item in a free range
+//! Greedy plans. A placer takes the items in a given order. It places each item in a free range
 //! between the items with which it must not share bytes.
 
 mod by_conflicts;

@@ -7,7 +7,7 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers for which greedy placement is used. The running time of greedy
+/// The maximum number of buffers in problems that use greedy placement. The running time of greedy
 /// placement grows with the square of the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
@@ -37,10 +37,10 @@ pub(super) enum Rule {
     First,
     /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
     Cheapest,
-    /// Selects the memory for which the cost of the plan grows least. If several memories are
+    /// Selects the memory that increases the cost of the plan least. If several memories are
     /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory for which the cost of the plan grows least. If several memories are
+    /// Selects the memory that increases the cost of the plan least. If several memories are
     /// equally good, the rule selects the memory in which the buffer ends at the lowest offset.
     Lowest,
 }

@@ -1,5 +1,5 @@
 //! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
-//! memory's prices while the memory is full, and thereby solves the dual of the linear program that
+//! memory's prices while the memory is full. It thereby solves the dual of the linear program that
 //! assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
@@ -130,8 +130,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
 }
 
 /// Returns the lower bound that follows from the prices, as a floating-point number. Also returns
-/// the number of live bytes in each section if each buffer is placed in the memory in which it
-/// costs least.
+/// the number of live bytes in each section if each buffer is placed in the cheapest memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices

@@ -103,8 +103,8 @@ impl MemoryProblem {
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is a buffer in a memory
-    /// that it does not allow, a memory whose capacity is exceeded, or a memory whose plan is not
-    /// valid for an [`IntervalProblem`](crate::IntervalProblem).
+    /// that it does not allow, or a memory whose capacity is exceeded. A memory whose plan is not
+    /// valid for an [`IntervalProblem`](crate::IntervalProblem) is also a violation.
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
         Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))

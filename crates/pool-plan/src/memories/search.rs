@@ -47,7 +47,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
-    /// the memory for which the resulting assignment is best.
+    /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers, before the first plan is computed.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {

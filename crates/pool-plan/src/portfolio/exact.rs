@@ -61,7 +61,7 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities for which the searches of one round look for a plan.
+/// The capacities of the plans that the searches of one round look for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
@@ -80,7 +80,7 @@ pub(super) struct Exact<'a> {
     /// runs. There are no niche searches if the sections are unordered or if there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity for which the continued searches look for a plan.
+    /// The capacity of the plans that the continued searches look for.
     goal: Option<u64>,
     /// The searches for the goal, one for each lasting order. A search is created when it first
     /// runs, because creating it takes milliseconds if there are many items.

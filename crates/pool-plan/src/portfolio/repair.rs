@@ -1,6 +1,6 @@
 //! Local search by repair. If the peak of a plan is too high, the search removes the items that
 //! extend beyond a capacity. The removed items are put back one by one. Each removed item is placed
-//! at the offset at which displacing other items costs least, until all items fit.
+//! at the offset that displaces other items at the lowest cost, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
@@ -36,7 +36,7 @@ pub(super) enum Dearness {
     Side,
 }
 
-/// The items, the duration for which each item blocks others, and the conflicts between items.
+/// The items, the time during which each item blocks others, and the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -175,11 +175,11 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// Returns the offset at which an item displaces other items at the lowest cost. If several
-    /// offsets are equally good, the function selects the lowest one. Returns `None` if the item
-    /// would displace an item that must not move. The candidates are offset 0, the tops of other
-    /// items, and the offsets at which the item ends at the bottom of another item or at the
-    /// capacity.
+    /// Returns the offset that displaces other items at the lowest cost. If several offsets are
+    /// equally good, the function selects the lowest one. Returns `None` if the item would displace
+    /// an item that must not move. The candidates are offset 0, the tops of other items, and the
+    /// highest offsets below an obstacle. At such an offset, the item ends at the bottom of another
+    /// item or at the capacity.
     // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;

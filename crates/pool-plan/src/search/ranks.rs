@@ -135,9 +135,9 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of a part of the problem, given the total size of each section's open items.
-    /// If the order has changed, the function updates the ranks of the items and appends their
-    /// former ranks to `before`.
+    /// Sorts the items of a part of the problem, given the total size of each section's unplaced
+    /// items. If the order has changed, the function updates the ranks of the items and appends
+    /// their former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,

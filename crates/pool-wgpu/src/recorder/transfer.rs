@@ -76,9 +76,10 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory,
-    /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed, [`WgpuError::DeviceLost`]
-    /// if the device is lost, and [`WgpuError::SubmissionRefused`] if wgpu rejects the batch.
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed. Returns
+    /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::SubmissionRefused`] if
+    /// wgpu rejects the batch.
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,

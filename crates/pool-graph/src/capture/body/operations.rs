@@ -67,9 +67,9 @@ impl Capture<'_> {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: the memory of both views belongs to the arena or to leased blocks, and the
-            // graph will keep the arena and all of these blocks alive. The views refer to two
-            // different regions, which do not overlap while both of them are in use.
+            // SAFETY: the memory of both views belongs to the arena or to leased blocks. The graph
+            // will keep the arena and all of these blocks alive. The views refer to two different
+            // regions, which do not overlap while both of them are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -115,9 +115,9 @@ impl Capture<'_> {
     /// # Safety
     ///
     /// All memory that the work accesses during any replay must satisfy one of two conditions. The
-    /// first condition is that the memory belongs to the views in `uses`, and that the work writes
-    /// only to views that are declared as written. The second condition is that the memory belongs
-    /// to the caller or to the graph's state, stays valid, and is not used by any other code. The
+    /// first condition is that the memory belongs to the views in `uses`. The work must write only
+    /// to views that are declared as written. The second condition is that the memory belongs to
+    /// the caller or to the graph's state. It must stay valid, and no other code may use it. The
     /// second condition must hold for as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
     /// with `mem::forget` exists forever, and no code waits for its runs. If the graph's state
@@ -130,11 +130,12 @@ impl Capture<'_> {
     /// If the work fails halfway, the caller is also responsible for the nodes that the work has
     /// already added.
     ///
-    /// The modules of all launched kernels must stay loaded for as long as the graph lives, or
-    /// until an [update](crate::CapturedGraph::update) has replaced the work and succeeded. The
-    /// same applies to everything else that a replay uses, such as a library's handle together with
-    /// the library's kernels and workspace. [`keep`](Self::keep) moves such a value, or a clone of
-    /// a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// The modules of all launched kernels must stay loaded for as long as the graph lives. They
+    /// may be unloaded earlier if an [update](crate::CapturedGraph::update) has replaced the work
+    /// and succeeded. The same applies to everything else that a replay uses, such as a library's
+    /// handle together with the library's kernels and workspace. [`keep`](Self::keep) moves such a
+    /// value, or a clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the
+    /// graph.
     ///
     /// # Errors
     ///

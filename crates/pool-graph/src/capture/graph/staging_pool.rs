@@ -168,7 +168,7 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The range of `bytes` bytes at `to` must be allocated in the stream's context, and the caller
+    /// The range of `bytes` bytes at `to` must be allocated in the stream's context. The caller
     /// must have the right to write to it in stream order. The buffer must have just been taken
     /// from the pool, and must contain at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
