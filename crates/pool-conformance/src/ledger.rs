@@ -1,7 +1,7 @@
 //! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
-//! freed, and determines which future allocations the test refuses. A backend under test reports
-//! every block to the ledger when memory is allocated and freed, and asks the ledger before each
-//! allocation.
+//! freed. It also determines which future allocations the test refuses. A backend under test
+//! reports every block to the ledger when memory is allocated and freed, and asks the ledger before
+//! each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -12,9 +12,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend has allocated and freed, and a rule that selects the
-/// allocations that the backend must refuse. A clone refers to the same ledger, so the probe and
-/// the contexts of several pools can share a ledger.
+/// A record of the blocks that a backend has allocated and freed, and a rule for the allocations
+/// that the backend must refuse. A clone refers to the same ledger, so the probe and the contexts
+/// of several pools can share a ledger.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -46,8 +46,8 @@ impl Ledger {
 struct Entries {
     /// All allocated blocks. The keys are the addresses of the blocks.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of blocks that pools have freed but whose memory has not yet been returned. The
-    /// keys are the addresses of the blocks.
+    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the addresses
+    /// of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -78,7 +78,7 @@ pub struct BlockCounts {
     pub blocks: usize,
     /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
-    /// The number of blocks that pools have freed but whose memory has not yet been returned.
+    /// The number of freed blocks whose memory has not yet been returned.
     pub returning: usize,
     /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
     /// was called.
@@ -89,7 +89,7 @@ pub struct BlockCounts {
     pub refused: usize,
 }
 
-/// A rule that selects the allocations that a backend must refuse.
+/// A rule that selects the allocations to refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
     /// No allocation is refused.

@@ -1,4 +1,4 @@
-//! The probe, which provides everything that the tests need from a backend in addition to
+//! The probe. It provides everything that the tests need from a backend in addition to
 //! `PoolBackend`. A probe creates contexts, inspects views, enqueues work on views, and provides
 //! the ledger that counts the backend's blocks. A probe is a separate type, so that the tests of
 //! any crate can define a probe for a backend from another crate.
@@ -137,10 +137,10 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements that are created one at a time, by code that may acquire from the same
-    /// scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
-    /// default, `acquire_with` creates the elements in the same order, and the host then writes
-    /// them to a view.
+    /// Acquires elements one at a time, created by code that may acquire from the same scope. If
+    /// the backend supports `try_acquire_with`, `acquire_with` should call it. By default,
+    /// `acquire_with` creates the elements in the same order, and the host then writes them to a
+    /// view.
     ///
     /// # Errors
     ///

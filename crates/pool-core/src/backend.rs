@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
-//! that this trait uses. The traits for memory layouts are also defined in this module, because
-//! each backend specifies its layout and each layout is generic over the backend.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements. Also defines the small
+//! types that this trait uses. The traits for memory layouts are also defined in this module,
+//! because each backend specifies its layout and each layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -110,14 +110,14 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// not a use after free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
-/// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
-///   distinguish the bytes of different blocks. Identities number the bytes of all blocks, just as
-///   addresses do. The ranges of two blocks never overlap, and each range begins at a multiple of
-///   `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities. `ALIGN` does
-///   not guarantee any alignment that the system requires for offsets within an opaque block.
-/// - If a handle that a view returned outlives the view, the handle refers to memory that may
-///   already have been handed out again. A view should therefore only return handles whose lifetime
-///   is `'s`.
+/// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
+///   identities to distinguish the bytes of different blocks. Identities number the bytes of all
+///   blocks, just as addresses do. The ranges of two blocks never overlap, and each range begins at
+///   a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities.
+///   `ALIGN` does not guarantee any alignment that the system requires for offsets within an opaque
+///   block.
+/// - If a handle that a view returned outlives the view, the memory of the handle may already have
+///   been handed out again. A view should therefore only return handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -169,8 +169,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
     /// block is never freed or written to. Even a slice without elements needs a non-null, aligned
-    /// address, which `NonNull::dangling` returns for a type that has the alignment of a block. A
-    /// backend with opaque blocks may use any value that does not identify any memory.
+    /// address. `NonNull::dangling` returns such an address for a type with the alignment of a
+    /// block. A backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
     /// Returns the part of a block that begins at the first multiple of `align` in the block.
@@ -734,8 +734,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         let _ = vector;
     }
 
-    /// Keeps the `length` elements at `start`, which are in memory that is not handed out, and
-    /// moves the cursor past them. Returns the new address of the elements, or `None` if the
+    /// Keeps the `length` elements at `start` and moves the cursor past them. The elements are in
+    /// memory that is not handed out. Returns the new address of the elements, or `None` if the
     /// elements are not in memory that can be kept.
     ///
     /// # Safety

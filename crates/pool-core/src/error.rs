@@ -337,8 +337,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid, which is always a value that is
-/// out of range.
+/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that
+/// is out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -375,8 +375,8 @@ impl Error for ConfigError {}
 /// Formats an error and all of its sources on one line, separated by colons.
 ///
 /// [`Display`](fmt::Display) prints only the message of the error itself. Methods whose names do
-/// not start with `try_` panic with the text that `error_chain` produces, and programs should show
-/// this text to their users.
+/// not start with `try_` panic with the text from `error_chain`. Programs should show this text to
+/// their users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};

@@ -95,10 +95,10 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Returns a pool to the list from which it was taken, which is cheaper than calling
-    /// [`put`](Self::put). If the list has changed since the pool was taken, this method does not
-    /// add the pool and returns it to the caller. The list is unchanged if all pools that were
-    /// taken after this pool have been returned in the reverse order.
+    /// Returns a pool to its original list, which is cheaper than calling [`put`](Self::put). If
+    /// the list has changed since the pool was taken, this method does not add the pool and returns
+    /// it to the caller. The list is unchanged if all pools that were taken after this pool have
+    /// been returned in the reverse order.
     ///
     /// # Safety
     ///

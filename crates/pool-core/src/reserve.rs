@@ -1,8 +1,7 @@
-//! Provides functions that grow lists which are protected by a lock or a borrow. Memory is
-//! allocated before the lock is acquired, and the replaced memory is freed after the lock is
-//! released. Nothing is allocated or freed while the lock is held, so an allocator hook that needs
-//! the same lock cannot cause a deadlock. If the host runs out of memory, the call fails without
-//! changing anything.
+//! Provides functions that grow lists protected by a lock or a borrow. Memory is allocated before
+//! the lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
+//! allocated or freed while the lock is held, so an allocator hook that needs the same lock cannot
+//! cause a deadlock. If the host runs out of memory, the call fails without changing anything.
 //!
 //! This module is intended only for the backends in this workspace.
 
@@ -77,9 +76,9 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Acquires a lock or a borrow that gives access to a list, after allocating the memory that the
-/// caller's next operation on the list needs. If other threads use up the newly allocated memory
-/// before this function has acquired the lock, the function allocates more memory.
+/// Acquires a lock or a borrow that gives access to a list. Before that, allocates the memory that
+/// the caller's next operation on the list needs. If other threads use up the newly allocated
+/// memory before this function has acquired the lock, the function allocates more memory.
 ///
 /// ```
 /// use std::cell::RefCell;

@@ -61,12 +61,12 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   backend) may run and may hold the same scope. While user code runs, the pool is marked as busy
 ///   and the recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does
 ///   not free anything.
-/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
-///   exchanges that block for the block of an idle slot. A vector that was created without capacity
-///   does not use the block of its slot until the first push. The first push then hands out the
-///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
-///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
-///   work for any lifetime of the inner scope, so only the array that it returns can outlive that
+/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. It exchanges
+///   that block for the block of an idle slot. A vector that was created without capacity does not
+///   use the block of its slot until the first push. The first push then hands out the block in the
+///   same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended, `keep`
+///   exchanges blocks in the same way as a growing vector. The closure passed to `keep` must work
+///   for any lifetime of the inner scope. Only the array that it returns can therefore outlive that
 ///   scope.
 /// - A box or an allocator owns memory that the cursor has stepped past, just as a view does.
 ///   Memory that an allocator's collections free is reused only by the allocator itself, and only

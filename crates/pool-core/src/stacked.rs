@@ -1,4 +1,4 @@
-//! Defines the marker type that turns a backend into a backend whose pools are stacks.
+//! Defines the marker type that turns a backend into a backend with the stack layout.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -17,7 +17,7 @@ use crate::slot_ref::SlotRef;
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
 /// arrays are placed one after another. The chunk therefore only has to be as large as the arrays
 /// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
-/// that open a scope call other functions that open scopes.
+/// with their own scopes call each other.
 ///
 /// Scopes, views and code that is generic over [`PoolBackend`] work in the same way as with slots.
 /// If an array becomes longer, the arrays after it move to other addresses. The i-th array has the
@@ -41,11 +41,11 @@ use crate::slot_ref::SlotRef;
 ///
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
 /// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
-/// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
-/// pass needed. Later passes that acquire the same arrays use the same addresses and do not
-/// allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the next
-/// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its
-/// existing chunks.
+/// The next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the
+/// previous pass needed. Later passes that acquire the same arrays use the same addresses and do
+/// not allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the
+/// next pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps
+/// its existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
 /// The pool can then count the live bytes.
@@ -69,9 +69,9 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. If the array that was
-/// handed out last belongs to an inner lexical scope that has since ended, the array's memory is
-/// not lent.
+/// The outer pool lends the memory above the array that it handed out last. The array that was
+/// handed out last may belong to an inner lexical scope that has since ended. The array's memory is
+/// then not lent.
 ///
 /// # What differs from slots
 ///
@@ -120,7 +120,7 @@ pub enum BlockOf<Block> {
 ///   provenance of the block's own address. It must then return a block that ends where the
 ///   allocated block ends. Every method of the backend except [`free`](PoolBackend::free) must
 ///   accept a block that `block_at` returned. If `block_at` receives the address of an allocated
-///   block, it must return that block itself, which `free` accepts.
+///   block, it must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
 ///   block of one context must also be a valid block of the other. This must hold until both
 ///   contexts are dropped.

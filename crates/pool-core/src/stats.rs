@@ -25,10 +25,9 @@ pub struct PoolStats {
     /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
-    /// measurement, which does not count arrays that were handed out before the measurement was
-    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
-    /// reached their peaks at different times. The sum is `None` if any of the pools has not
-    /// measured its peak.
+    /// measurement. It does not count arrays that were handed out earlier. For several pools, the
+    /// value is the sum of their peaks, although the pools may have reached their peaks at
+    /// different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
@@ -175,8 +174,8 @@ pub struct ReleaseReport {
     /// The number of bytes that the pool no longer holds. The number of freed bytes includes the
     /// bytes that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
-    /// The number of bytes that the pool still counts as reserved, but whose pages have been
-    /// returned to the system. Bytes can be discarded only above all arrays that are handed out.
+    /// The number of bytes whose pages have been returned to the system. The pool still counts
+    /// these bytes as reserved. Bytes can be discarded only above all arrays that are handed out.
     /// The stack's chunk must also be a separate mapping (on Linux, a chunk of 2 MiB or more). The
     /// addresses of the discarded bytes remain valid, and the bytes read as zero when they are next
     /// used. The number of discarded bytes includes pages that have never been used.

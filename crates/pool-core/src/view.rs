@@ -184,8 +184,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view, which may belong to another pool, after all work that
-    /// was previously enqueued on that view.
+    /// Copies the elements of another view, which may belong to another pool. The copy runs after
+    /// all work that was previously enqueued on that view.
     ///
     /// If the source lives longer than this view, generic code should pass a
     /// [loan](LendView::as_view) of the source.
@@ -204,7 +204,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
 /// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`. A
 /// `for<'a>` bound on the type would then force every view to be `'static`. The parameter `Bound`
-/// is always `&'a Self`, which restricts the trait bound to lifetimes during which the view exists.
+/// is always `&'a Self`. It restricts the trait bound to lifetimes during which the view exists.
 ///
 /// A view cannot be used while it is lent:
 ///

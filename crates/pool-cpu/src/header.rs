@@ -177,9 +177,9 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
-            // SAFETY: a list of `rank` lengths contains four lengths that begin at index 0, and
-            // four lengths that end at the rank. Each word that is read belongs to one of these two
-            // groups of four lengths.
+            // SAFETY: a list of `rank` lengths contains the four lengths from index 0, and the last
+            // four lengths. Each word that is read belongs to one of these two groups of four
+            // lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
             // `right`.

@@ -39,10 +39,10 @@
 //! | `ndarray` | `ndarray` views, which use the hot path for a fixed rank, and the shape cache without a heap allocation for a dynamic rank | ndarray |
 //!
 //! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` lends a
-//! stored header as an `&mut ArrayRef`, which is a type that version 0.16 of `ndarray` does not
-//! have. The header is an associated type of the backend (`PoolBackend::Descriptor`), so it can
-//! belong to only one version of `ndarray`. Other versions of `ndarray` can be used without the
-//! `ndarray` feature, by passing an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
+//! stored header as an `&mut ArrayRef`. Version 0.16 of `ndarray` does not have this type. The
+//! header is an associated type of the backend (`PoolBackend::Descriptor`), so it can belong to
+//! only one version of `ndarray`. Other versions of `ndarray` can be used without the `ndarray`
+//! feature, by passing an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

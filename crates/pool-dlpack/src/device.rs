@@ -25,11 +25,11 @@ use crate::layout::CheckedLayout;
 /// Creates a managed tensor from an array of device memory, in row-major order and without copying
 /// the elements.
 ///
-/// The consumer uses the tensor on `stream`, which waits for all work that has been enqueued so far
-/// on the array's stream. The consumer may drop the tensor while work that uses the tensor is still
-/// running. Before the memory is reused or freed, the pool's stream waits for all work that has
-/// been enqueued on `stream` by that time. If another library created the stream, always use the
-/// stream through this `Arc`, as for [`record_use`].
+/// The consumer uses the tensor on `stream`. This stream waits for all work that has been enqueued
+/// so far on the array's stream. The consumer may drop the tensor while work that uses the tensor
+/// is still running. Before the memory is reused or freed, the pool's stream waits for all work
+/// that has been enqueued on `stream` by that time. If another library created the stream, always
+/// use the stream through this `Arc`, as for [`record_use`].
 ///
 /// # Errors
 ///

@@ -35,8 +35,8 @@ impl<F: Copy> EntryPoint<F> {
     ///
     /// # Safety
     ///
-    /// `F` must be a pointer to a C function whose signature matches the one that CUDA's headers
-    /// declare for `name` in version `since`.
+    /// `F` must be a pointer to a C function with the signature that CUDA's headers declare for
+    /// `name` in version `since`.
     pub(crate) const unsafe fn new(name: &'static CStr, since: u32) -> Self {
         let () = Self::SIZE;
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }

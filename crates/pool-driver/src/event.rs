@@ -1,6 +1,6 @@
 //! The crate's own events, which replace the events of cudarc. A call that uses an event of cudarc
-//! may return an error that an earlier, unrelated call left in the context. A call that uses an
-//! [`Event`] never returns an error of an earlier call.
+//! may return an error that belongs to an earlier, unrelated call. A call that uses an [`Event`]
+//! never returns an error of an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -69,10 +69,10 @@ impl Event {
         unsafe { self.hold_back_handle(stream) }
     }
 
-    /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`,
-    /// which must belong to the event's context. This method makes the context of `later` current.
-    /// The same event can order any number of streams, because each wait refers to the last
-    /// recording that precedes the wait.
+    /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`.
+    /// The stream `earlier` must belong to the event's context. This method makes the context of
+    /// `later` current. The same event can order any number of streams, because each wait refers to
+    /// the last recording that precedes the wait.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)

@@ -1,5 +1,5 @@
-//! Detects contexts that are gone, which means that they have been destroyed or lost. Errors are
-//! ignored only for calls on contexts that are gone.
+//! Detects contexts that have been destroyed or lost. Errors are ignored only for calls on contexts
+//! that are gone.
 //!
 //! Pools and graphs rely on the order of work in streams. One rule therefore applies to every call
 //! that records an event, waits for an event or on the host, queries the capture of a stream, or

@@ -23,7 +23,7 @@ pub struct HostBuffer(ResourceOwner<HostMemory>);
 // context.
 unsafe impl Sync for HostBuffer {}
 
-/// An entry in the queue of deferred frees, which is reserved for a buffer that does not exist yet.
+/// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
 pub type HostPlace = Place<HostMemory>;
 
 /// The memory of a [`HostBuffer`].

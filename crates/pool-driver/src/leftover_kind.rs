@@ -26,7 +26,7 @@ pub enum LeftoverKind {
     /// The resources that a graph or an update left behind. They remain if a capture was in
     /// progress, or if the wait for the graph's runs failed.
     GraphRuns,
-    /// Memory that other code allocated and passed to a session, and values that a graph kept
+    /// Memory that other code allocated and passed to a session. Also values that a graph kept
     /// alive, such as the modules of its kernels.
     OwnedMemory,
 }

@@ -52,7 +52,7 @@ pub struct ResourceOwner<T: Resource> {
     place: ManuallyDrop<Place<T>>,
 }
 
-/// An entry in the queue, which is reserved for a resource that does not exist yet.
+/// A reserved entry in the queue, for a resource that does not exist yet.
 ///
 /// The link is stored in a boxed slice of length 1, because a `Vec` can be converted into a boxed
 /// slice. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is

@@ -39,7 +39,7 @@ impl CaptureInfo {
     };
 }
 
-/// The data that belongs to an edge of a graph, which CUDA calls `CUgraphEdgeData`.
+/// The data of an edge in a graph, which CUDA calls `CUgraphEdgeData`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
@@ -240,7 +240,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// The access that a device has to memory, which CUDA calls `CUmemAccessDesc`.
+/// A device's access to memory, which CUDA calls `CUmemAccessDesc`.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {

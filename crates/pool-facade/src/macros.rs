@@ -209,9 +209,9 @@ macro_rules! try_with_pool {
 ///
 /// The `context` argument creates the context of a new pool. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
-/// intended for backends that support several devices from which a thread can choose.
-/// `is_for_thread` receives the context of an idle pool, and returns `true` if the calling thread
-/// may currently use that pool.
+/// intended for backends with several devices that a thread can choose from. `is_for_thread`
+/// receives the context of an idle pool, and returns `true` if the calling thread may currently use
+/// that pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {

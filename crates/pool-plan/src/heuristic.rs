@@ -46,7 +46,7 @@ pub enum GreedyOrder {
     Breadth,
 }
 
-/// The rule that selects one of the free ranges that are large enough for a buffer.
+/// The rule that selects a free range for a buffer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum GreedyFit {

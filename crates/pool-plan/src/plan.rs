@@ -1,4 +1,4 @@
-//! A plan, which consists of offsets and a certificate that proves their quality.
+//! A plan. It consists of offsets and a certificate that proves their quality.
 
 use crate::heuristic::GreedyHeuristic;
 

@@ -90,7 +90,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer is placed in a memory that does not exist, or that the buffer may not use.
+    /// A buffer is placed in a nonexistent memory, or in a memory that the buffer may not use.
     #[error("buffer #{buffer} may not be placed in memory #{memory}")]
     ForbiddenMemory {
         /// The index of the buffer.
@@ -118,7 +118,7 @@ pub enum Violation {
         /// The cost of the plan.
         found: u64,
     },
-    /// A certificate states a bound that differs from the bound that its prices prove.
+    /// A certificate states a bound that does not follow from its prices.
     #[error("the certificate states a bound of {stated}, but its prices prove a bound of {found}")]
     WrongBound {
         /// The bound that the certificate states.

@@ -85,8 +85,8 @@ pub enum WgpuError {
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// A part of a view starts at an offset that is not a multiple of the alignment that the device
-    /// requires of bindings.
+    /// A part of a view starts at an offset that cannot be bound. The device requires the offsets
+    /// of bindings to be multiples of an alignment.
     #[error(
         "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
          offset that is a multiple of {alignment} bytes"
@@ -110,7 +110,7 @@ pub enum WgpuError {
     /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view of at least one element")]
     EmptyBinding,
-    /// The number of bindings that were passed differs from the number that the kernel declares.
+    /// The number of passed bindings differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.

@@ -75,8 +75,8 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder that makes the mistake that is planted on this thread, and otherwise behaves like the
-/// real recorder.
+/// A recorder that makes the mistake planted on this thread, and otherwise behaves like the real
+/// recorder.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
     setup: &'a Setup,

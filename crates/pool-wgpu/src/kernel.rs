@@ -1,4 +1,4 @@
-//! Compute kernels, whose storage bindings are in group 0 and whose parameters are in a uniform
+//! Compute kernels. Their storage bindings are in group 0, and their parameters are in a uniform
 //! buffer in group 1.
 
 use std::collections::HashMap;

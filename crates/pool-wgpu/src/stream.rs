@@ -52,12 +52,13 @@ use crate::turn::Turns;
 /// lost at the next submission, allocation or read. In a browser, errors are reported later, and
 /// only to the device's own handler.
 ///
-/// During a call to a stream, user code may run on the same thread. User code is the closure of
-/// [`record`](Self::record), an error handler, a mapping callback or a log subscriber. If user code
-/// calls the same stream, that call fails with [`WgpuError::Reentered`]. User code other than the
-/// closure of `record` may call a second stream while another thread is using that stream. That
-/// call fails with the same error. User code may acquire arrays, so pools may allocate and free
-/// blocks during a call. Calls from other threads block until the running call has returned.
+/// During a call to a stream, user code may run on the same thread. Examples of user code are the
+/// closure of [`record`](Self::record), an error handler, a mapping callback or a log subscriber.
+/// If user code calls the same stream, that call fails with [`WgpuError::Reentered`]. User code
+/// other than the closure of `record` may call a second stream while another thread is using that
+/// stream. That call fails with the same error. User code may acquire arrays, so pools may allocate
+/// and free blocks during a call. Calls from other threads block until the running call has
+/// returned.
 ///
 /// # Several threads
 ///
@@ -249,8 +250,8 @@ impl Stream {
     ///   [`WgpuError::SharedBuffer`], [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`],
     ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
-    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects, such as a binding that
-    ///   is smaller than the array in the kernel.
+    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. One example is a
+    ///   binding that is smaller than the array in the kernel.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
     ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.

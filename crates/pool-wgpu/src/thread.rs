@@ -37,8 +37,8 @@ impl Stream {
         Ok(known.unwrap_or(new))
     }
 
-    /// Makes this stream the calling thread's stream, which all pools that the thread creates later
-    /// use. If the thread is ending, this method has no effect.
+    /// Makes this stream the calling thread's stream. All pools that the thread creates later use
+    /// this stream. If the thread is ending, this method has no effect.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;

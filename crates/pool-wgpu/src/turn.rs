@@ -40,7 +40,7 @@ thread_local! {
 }
 
 impl<S> Turns<S> {
-    /// Creates a value that contains a state, which no thread is using yet.
+    /// Creates a value with a state that no thread is using yet.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };

@@ -112,7 +112,7 @@ pub struct Nested {
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
-    /// The rule that selects the allocations which the backend refuses while the scope is open.
+    /// The rule for the allocations that the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
     /// The steps that run in the scope.
     pub steps: Vec<Step>,
@@ -170,8 +170,8 @@ pub enum Form {
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires in the same scope before each element whose index is a multiple of `reenter_at`.
-    /// The code panics before the element at the index `panic_at`.
+    /// acquires in the same scope before each element with an index that is a multiple of
+    /// `reenter_at`. The code panics before the element at the index `panic_at`.
     With {
         /// The number of elements.
         length: usize,

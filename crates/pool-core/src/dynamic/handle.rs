@@ -12,10 +12,10 @@ use crate::error::PoolError;
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains the identity of its pool, which is unique in the process, and a serial that
-/// the pool never repeats. The identity and the serial are each 64 bits wide. A method that
-/// receives a handle returns an error if the handle belongs to another pool, or if a rewind has
-/// freed the handle's array.
+/// A handle contains the identity of its pool and a serial. The identity is unique in the process,
+/// and the pool never repeats a serial. The identity and the serial are each 64 bits wide. A method
+/// that receives a handle returns an error if the handle belongs to another pool, or if a rewind
+/// has freed the handle's array.
 ///
 /// A handle determines the element type of its array, and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:

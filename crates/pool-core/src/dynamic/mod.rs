@@ -169,8 +169,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.checkpoints.len() - 1
     }
 
-    /// Creates a checkpoint that records the number of slots that are handed out. Returns the depth
-    /// to pass to [`rewind_to`](Self::rewind_to), which is always at least 1.
+    /// Creates a checkpoint that records the number of handed-out slots. Returns the depth to pass
+    /// to [`rewind_to`](Self::rewind_to), which is always at least 1.
     ///
     /// # Panics
     ///

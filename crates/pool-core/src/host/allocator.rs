@@ -1,6 +1,6 @@
-//! An allocator that stores collections in the memory of a scope, for all collections that accept
-//! an `Allocator`. The allocator acquires chunks of memory from the scope and divides them, so that
-//! many small allocations share a slot.
+//! An allocator that stores collections in the memory of a scope. It works with all collections
+//! that accept an `Allocator`. The allocator acquires chunks of memory from the scope and divides
+//! them, so that many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -351,8 +351,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the exchange. User code that runs during the exchange
-        // therefore cannot allocate bytes from this chunk, which would not move together with the
-        // allocation.
+        // therefore cannot allocate bytes from this chunk. Such bytes would not move together with
+        // the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };

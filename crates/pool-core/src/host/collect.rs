@@ -1,5 +1,4 @@
-//! Slices that contain the elements of an iterator whose length is known only when the iterator
-//! ends.
+//! Slices with the elements of an iterator whose length is known only at its end.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};

@@ -301,8 +301,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that would not fit, and leaves
-    /// both vectors unchanged.
+    /// Returns [`CapacityError`], which contains the first element that would not fit. Both vectors
+    /// stay unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;
         other.clear();

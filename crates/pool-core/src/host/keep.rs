@@ -82,8 +82,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail with a
-    /// [`PoolError`] or with an error type that converts from [`PoolError`].
+    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail. The error is a
+    /// [`PoolError`], or converts from [`PoolError`].
     ///
     /// # Errors
     ///

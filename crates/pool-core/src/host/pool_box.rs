@@ -48,7 +48,7 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// The value cannot outlive the data to which it refers, because dropping the value may use that
+/// The value cannot outlive the data that it refers to, because dropping the value may use that
 /// data:
 ///
 /// ```compile_fail,E0597

@@ -57,7 +57,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Cost
     ///
     /// The cost for plain data is the cost of [`acquire`](Self::acquire) plus the cost of the
-    /// writes. Plain data has a type that implements [`bytemuck::NoUninit`], such as numbers,
+    /// writes. The type of plain data implements [`bytemuck::NoUninit`]. Examples are numbers,
     /// `bool`, `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, which recycled memory must not contain, so the

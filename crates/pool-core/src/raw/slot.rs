@@ -142,8 +142,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must still be in use, which means that its lifetime `'s`
-    /// has not ended. This method must be called on the thread that owns the pool.
+    /// The view that stores this reference must still be in use. Its lifetime `'s` must not have
+    /// ended. This method must be called on the thread that owns the pool.
     pub unsafe fn arm(self) {
         // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };

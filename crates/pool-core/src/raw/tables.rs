@@ -13,7 +13,7 @@ use crate::stats::PoolStats;
 
 impl<B: PoolBackend> State<B> {
     /// Appends an empty table. While this method runs, the allocator may run code that reads the
-    /// list of tables, but no code that adds a table to it.
+    /// list of tables. Such code must not add a table to the list.
     ///
     /// # Safety
     ///

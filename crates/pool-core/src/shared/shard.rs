@@ -133,8 +133,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a word in which a bit is set for each list that may contain blocks of the given
-    /// classes.
+    /// Returns a word with one bit for each list. A bit is set if the list may contain blocks of
+    /// the given classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
@@ -149,8 +149,8 @@ impl Classes {
 /// A shard to which only the calling thread has access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard, which is either the shard's lock or the cell
-    /// of the shard's owner.
+    /// The word that is set to 0 to release the shard. It is either the shard's lock or the cell of
+    /// the shard's owner.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
@@ -381,8 +381,8 @@ impl<M> Locked<'_, M> {
 impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the word is either in a cell, which is never freed, or in the shard, which lives
-        // until it is released. The reference covers only the atomic.
+        // SAFETY: the word is either in a cell or in the shard. A cell is never freed, and the
+        // shard lives until it is released. The reference covers only the atomic.
         unsafe { self.word.as_ref() }.store(0, Ordering::Release);
     }
 }

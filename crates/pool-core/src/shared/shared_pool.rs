@@ -29,8 +29,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// memory alive, so the handles may be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
-/// that outlives its scope, such as results that leave a loop, queues between threads, and tasks of
-/// an executor.
+/// that outlives its scope. Examples are results that leave a loop, queues between threads, and
+/// tasks of an executor.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

@@ -1,6 +1,6 @@
-//! The cold function of a stack, which handles all rare cases of an acquire. They are the end of a
-//! chunk, a pool that is not settled, a dirty range, and a mode that the configuration enables. A
-//! single comparison sends all of these cases to [`prepare`].
+//! The cold function of a stack, which handles all rare cases of an acquire. These cases are the
+//! end of a chunk, a pool that is not settled, a dirty range, and a mode that the configuration
+//! enables. A single comparison sends all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -199,7 +199,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
     }
 }
 
-/// Returns the position of elements that occupy no bytes, which is the first aligned address at or
+/// Returns the position of elements that occupy no bytes. It is the first aligned address at or
 /// above the cursor. The next array may begin before the position of these elements.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
@@ -308,8 +308,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 }
 
 /// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
-/// pool holds, which doubles the pool's memory. If that size cannot be allocated, the chunk is
-/// exactly large enough for the demand. All later chunks are freed before the new chunk is
+/// pool holds. It therefore doubles the pool's memory. If that size cannot be allocated, the chunk
+/// is exactly large enough for the demand. All later chunks are freed before the new chunk is
 /// allocated. If memory is still insufficient and the first chunk contains no array, the first
 /// chunk is also freed.
 ///

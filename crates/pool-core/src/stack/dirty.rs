@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every byte that was added and has not been removed is dirty, regardless of the
-    /// order of the calls. Additional bytes may be dirty.
+    /// Tests that every byte that was added and not removed is dirty, regardless of the order of
+    /// the calls. Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

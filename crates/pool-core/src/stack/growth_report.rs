@@ -7,7 +7,7 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data about the passes in which one pool grew, from which the pool's report is created.
+/// The data about the passes in which one pool grew. The pool's report is created from this data.
 pub(super) struct GrowthReport {
     /// The passes of the pool. Each pass begins with a first cursor.
     passes: Streak,

@@ -1,5 +1,5 @@
 //! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
-//! outermost pool to the innermost pool, which is the order in which they came into use. A pool
+//! outermost pool to the innermost pool. This is the order in which the pools came into use. A pool
 //! that comes into use borrows memory from the innermost pool, so all nested scopes of a thread
 //! share one stack.
 //!
@@ -74,7 +74,8 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     unsafe { enter_rarely(root, innermost) };
 }
 
-/// Does the same as [`enter`], for a pool that is not lean, or whose lender has a lowered end.
+/// Does the same as [`enter`] for a pool that is not lean, or for a pool whose lender has a lowered
+/// end.
 ///
 /// # Safety
 ///

@@ -20,14 +20,13 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The end of the memory that the hot path may hand out for elements that may be read before
-    /// they are written (invariants 3 and 6).
+    /// The end of the memory that the hot path may hand out for reading before the first write
+    /// (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// The end of the memory that the hot path may hand out for elements that are written before
-    /// they are read.
+    /// The end of the memory that the hot path may hand out for writing before the first read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The position at which first cursors start, which is the start of the first chunk, or
-    /// [`STRAY`] if the next pass begins with a merge.
+    /// The start of first cursors. It is the start of the first chunk, or [`STRAY`] if the next
+    /// pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
@@ -58,7 +57,7 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend orders these bytes before they are handed out
     /// (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// The arrays that handles refer to, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
@@ -249,7 +248,7 @@ impl<B: StackedBackend> StackState<B> {
         !self.origin.get().is_null()
     }
 
-    /// Settles the pool in its only chunk, which starts at `start` and in which nothing may be
+    /// Settles the pool in its only chunk, which starts at `start`. Nothing in the chunk may be
     /// live. The method also counts a new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {

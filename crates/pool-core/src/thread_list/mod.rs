@@ -1,6 +1,6 @@
-//! The lists in which threads keep their idle pools, which the crate `pool-facade` uses. A thread
-//! takes pools from its list and puts them back without a lock, but other threads can still release
-//! these pools.
+//! The lists of the threads' idle pools. The crate `pool-facade` uses these lists. A thread takes
+//! pools from its list and puts them back without a lock, but other threads can still release these
+//! pools.
 //!
 //! # The protocol
 //!

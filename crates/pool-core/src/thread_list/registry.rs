@@ -57,8 +57,8 @@ impl<B: PoolBackend> ThreadRecord<B> {
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Calls `f` with each entry that is in the list, or that was in the list at any moment since
-    /// the call began.
+    /// Calls `f` with each entry that is in the list, or was in it at any moment since the call
+    /// began.
     ///
     /// # Safety
     ///
@@ -222,7 +222,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// Returns the number of idle entries that have a retired pool, or whose pool holds blocks.
+    /// Returns the number of idle entries with a retired pool or with a pool that holds blocks.
     ///
     /// # Safety
     ///
@@ -242,11 +242,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares`, which must be empty,
-    /// and moves the replaced pools to `released`. Returns `true` if all idle pools that hold
-    /// blocks were moved. A pool is not moved if no pool is left in `spares`, or if `released` has
-    /// no capacity left. A pool is also not moved if its thread has taken it during the call. Drop
-    /// the released pools after unlocking the registry.
+    /// Replaces the idle pools that hold blocks with the pools in `spares`, and moves the replaced
+    /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
+    /// that hold blocks were moved. A pool is not moved if no pool is left in `spares`, or if
+    /// `released` has no capacity left. A pool is also not moved if its thread has taken it during
+    /// the call. Drop the released pools after unlocking the registry.
     ///
     /// # Safety
     ///

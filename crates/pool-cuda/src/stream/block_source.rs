@@ -4,8 +4,8 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A type that provides the pool of a [`DeviceStream`](crate::DeviceStream) with memory that does
-/// not come directly from the device; see
+/// A type that provides the pool of a [`DeviceStream`](crate::DeviceStream) with memory from
+/// another source than the device. See
 /// [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source never calls the driver
 /// to allocate memory, so the pool can also allocate while its stream is being captured.
 ///
@@ -38,9 +38,9 @@ pub unsafe trait BlockSource: Send + 'static {
     fn is_dry(&self) -> bool;
 
     /// Returns `true` if the pool's stream is being captured during the pool's whole lifetime. A
-    /// pool with a captured source rejects operations that would block the host, and copies from
-    /// host memory that the source cannot keep alive. A source that provides memory for work
-    /// outside a capture returns `false`.
+    /// pool with a captured source rejects operations that would block the host. It also rejects
+    /// copies from host memory that the source cannot keep alive. A source that provides memory for
+    /// work outside a capture returns `false`.
     fn is_captured(&self) -> bool {
         true
     }

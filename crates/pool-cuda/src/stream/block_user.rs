@@ -21,7 +21,7 @@ pub(crate) enum BlockUser {
     UnknownDevice,
 }
 
-/// The data that the pool stores about a stream that it cannot keep alive.
+/// The data that the pool stores about a stream without keeping the stream alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,

@@ -52,8 +52,9 @@ pub struct DeviceStream {
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The entry in the process's list of deferred frees that is reserved for the blocks that the
-    /// pool may leave behind. The entry is `None` only while the stream is being dropped.
+    /// The entry for the blocks that the pool may leave behind. The entry is reserved in the
+    /// process's list of deferred frees. The entry is `None` only while the stream is being
+    /// dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The error of the first call that failed and could not return its error.
@@ -124,7 +125,7 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for streams
-    /// that are being captured, and for work outside captures that uses borrowed memory.
+    /// that are being captured. Also use it for work outside captures that uses borrowed memory.
     ///
     /// If the source is [captured](BlockSource::is_captured), some operations fail with
     /// [`CudaError::Capturing`]. They are the operations that would block the host or would copy
@@ -266,8 +267,8 @@ impl DeviceStream {
         self.other_streams.set_on(on);
     }
 
-    /// Makes the pool's stream wait for all work that has been enqueued on the other streams that
-    /// use the pool's memory.
+    /// Makes the pool's stream wait for all enqueued work on the other streams that use the pool's
+    /// memory.
     ///
     /// When the pool reuses a block, it automatically waits for the other streams that use this
     /// block. Call this method at the end of a capture, or at the end of a section of a capture. A

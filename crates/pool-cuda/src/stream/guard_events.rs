@@ -1,5 +1,5 @@
-//! Events for the guards that a pool returns to cudarc when its memory is used on streams that the
-//! pool does not know.
+//! Events for the guards that a pool returns to cudarc. A pool returns a guard when its memory is
+//! used on a stream that it does not know.
 //!
 //! A guard refers to its event, and may record the event, until the guard is dropped. Because the
 //! guard borrows the view that returned the pointer, the pool keeps the event until all views of

@@ -1,6 +1,6 @@
 //! The pools of this process that hold device memory. Before an allocation fails, a pool releases
-//! blocks whose frees are pending, and blocks that belong to idle pools of the thread. The error of
-//! a failed allocation lists the memory that the pools hold.
+//! blocks with pending frees, and blocks of the thread's idle pools. The error of a failed
+//! allocation lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -86,9 +86,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases device memory that belongs to pools other than the pool whose stream is `own`. This
-/// function trims the idle pools of the calling thread, and blocks the host until the pending frees
-/// on other streams have completed. Driver errors are ignored.
+/// Releases device memory of other pools than the pool on the stream `own`. This function trims the
+/// idle pools of the calling thread, and blocks the host until the pending frees on other streams
+/// have completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();

@@ -43,7 +43,7 @@ use crate::stream::stream_questions::StreamQuestions;
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that are recorded after work on streams that the pool does not know.
+    /// The events that are recorded after work on unknown streams.
     guards: GuardEvents,
     /// An event in the pool's own context, which is created when the pool first needs it.
     event: OnceCell<Event>,

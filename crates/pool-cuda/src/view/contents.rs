@@ -15,8 +15,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// read completely, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`, which may read that memory after the
-    /// call has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`. It may read that memory after the call
+    /// has returned.
     ///
     /// # Errors
     ///
@@ -148,8 +148,8 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host, and blocks until the copy is complete. The copy
-            /// runs after all work that has been enqueued so far on the pool's stream, and on other
-            /// streams that use the memory.
+            /// runs after all work that has been enqueued so far on the pool's stream and on other
+            /// streams with uses of the memory.
             ///
             /// The elements must implement [`PodElement`], because a kernel may have written any
             /// bit pattern.

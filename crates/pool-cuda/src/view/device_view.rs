@@ -20,9 +20,9 @@ use crate::view::region::Region;
 /// [`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
 /// that is captured with cudarc does not keep alive the memory that its nodes use. The `launch`
 /// method of cudarc does not check whether this memory still exists. The same applies to the memory
-/// of cudarc's own slices. Launch a graph that uses views only while these views are alive, or
-/// capture it with `pool-graph`, whose graphs own their memory. To pass a view to a type of another
-/// crate, use the raw address:
+/// of cudarc's own slices. Launch a graph that uses views only while these views are alive.
+/// Alternatively, capture it with `pool-graph`, whose graphs own their memory. To pass a view to a
+/// type of another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -250,7 +250,7 @@ mod sealed {
 ///
 /// This function makes the stream wait for all earlier work on the pool's stream. The memory may
 /// later be used on the pool's stream, reused or freed. Before that, the pool's stream waits for
-/// all work that has been enqueued on `stream` by that time. This order does not depend on a
+/// all work on `stream` that has been enqueued by that time. This order does not depend on a
 /// destructor.
 ///
 /// If another library created the stream, always use the stream through this `Arc`; see

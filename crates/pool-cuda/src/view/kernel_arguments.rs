@@ -91,8 +91,8 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for Launc
     }
 }
 
-// SAFETY: the pushed argument is an address that is stored in the `OnStream`, which the builder
-// borrows for its whole lifetime.
+// SAFETY: the pushed argument is an address in the `OnStream`, which the builder borrows for its
+// whole lifetime.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b OnStream<'_>) -> &mut Self {
@@ -100,8 +100,8 @@ unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     }
 }
 
-// SAFETY: the pushed argument is an address that is stored in the `DeviceShape`, which the builder
-// borrows for its whole lifetime.
+// SAFETY: the pushed argument is an address in the `DeviceShape`, which the builder borrows for its
+// whole lifetime.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b DeviceShape<'_>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, shape: &'b DeviceShape<'_>) -> &mut Self {

@@ -160,8 +160,8 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. The method returns the address that work on the
-    /// stream may use, and the guard that must be dropped after this work has been enqueued.
+    /// Orders a stream with the pool's stream. The method returns the address for work on the
+    /// stream, and a guard that must be dropped after this work has been enqueued.
     ///
     /// If the streams cannot be ordered, the method returns address 0, at which the driver rejects
     /// copies and fills. The error is stored, and [`DeviceStream::take_unanswered`] returns it

@@ -45,8 +45,8 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// A trait that adds a method to `Scope` for acquiring arrays whose shapes kernels can read from
-/// device memory.
+/// A trait that adds a method to `Scope`. The method acquires arrays whose shapes kernels can read
+/// from device memory.
 pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank and unspecified contents, together with its shape on
     /// the device.

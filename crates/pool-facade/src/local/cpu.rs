@@ -1,5 +1,5 @@
 //! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and one registry for each of these
-//! backends, which contains all threads that use the backend's pools.
+//! backends. A registry contains all threads that use the backend's pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Defines the thread-local pools of `Wgpu`, which are stored in one list for all streams that a
+//! Defines the thread-local pools of `Wgpu`. They are stored in one list for all streams that a
 //! thread selects. A thread uses an idle pool only if the pool's stream matches the stream that the
 //! thread has selected.
 

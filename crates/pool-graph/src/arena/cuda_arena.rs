@@ -175,8 +175,7 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: false }
     }
 
-    /// Creates the handle that a session uses for an arena that was [given](Self::give_away) to
-    /// this session.
+    /// Creates a session's handle for an arena that was [given](Self::give_away) to this session.
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }

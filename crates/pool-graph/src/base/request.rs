@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The number of bytes that a free range must contain so that the block fits, regardless of the
-    /// address at which the range starts.
+    /// The number of bytes that a free range must contain for the block to fit. The number does not
+    /// depend on the start of the range.
     pub(crate) anywhere: u64,
 }
 

@@ -51,8 +51,7 @@ pub(crate) struct Book {
     /// The maximum number of free regions larger than a chunk that can exist in all chunks
     /// together.
     pub(super) largest: u64,
-    /// The size in bytes of all chunks, of memory that is being requested, and of memory that is
-    /// being returned.
+    /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
     /// The number of growths in progress, and the number of those growths that request a chunk of
     /// the usual size.

@@ -9,7 +9,7 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
-/// The buffer of the last copy, which the next copy can reuse, and the buffers whose copies may
+/// The buffer of the last copy, which the next copy can reuse. Also the buffers whose copies may
 /// still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {

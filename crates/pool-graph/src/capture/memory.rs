@@ -14,7 +14,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes, which consists of leases, owned memory, and an arena that only
+/// The memory of a graph's nodes. It consists of leases, owned memory, and an arena that only
 /// graphs on the same stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {

@@ -29,8 +29,8 @@ use super::error::CaptureError;
 use crate::base::range::LeasedRange;
 use crate::driver::KeptValues;
 
-/// Device memory that a session can own, which is a `CudaSlice`, a `CudaSlice` in an `Arc`, or an
-/// [`Owned`] array from a device pool.
+/// Device memory that a session can own: a `CudaSlice`, a `CudaSlice` in an `Arc`, or an [`Owned`]
+/// array from a device pool.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}`",
     label = "not device memory that a session can own",

@@ -1,5 +1,5 @@
-//! The resources that the graphs of a session share, which are the session's streams and the memory
-//! of the graphs' nodes.
+//! The resources that the graphs of a session share: the session's streams and the memory of the
+//! graphs' nodes.
 
 use std::sync::Arc;
 

@@ -25,8 +25,8 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a session, which collects the streams of the capture and the blocks that the
-/// graph keeps.
+/// The first state of a session. In this state, the session collects the streams of the capture and
+/// the blocks that the graph keeps.
 ///
 /// Each state of a session has its own type, and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
@@ -101,8 +101,8 @@ impl CaptureSession {
         self.with(stream)
     }
 
-    /// Sets the capture mode, which determines the calls that invalidate the capture. By default,
-    /// only calls on the capturing thread can invalidate the capture.
+    /// Sets the capture mode. The mode determines the calls that invalidate the capture. By
+    /// default, only calls on the capturing thread can invalidate the capture.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }

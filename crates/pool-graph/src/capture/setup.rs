@@ -44,7 +44,8 @@ pub(crate) struct CaptureSetup {
 /// The purpose of a run of a body.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
-    /// The body creates a new graph, which owns the regions that the body allocates from the arena.
+    /// The body creates a new graph. The graph owns the regions that the body allocates from the
+    /// arena.
     Graph,
     /// The body updates a graph, and allocates the regions that this graph already owns.
     Update(&'p Pattern),
@@ -53,7 +54,7 @@ pub(crate) enum Purpose<'p> {
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share, which also identifies the graph's host
+    /// The number that all captures of the graph share. It also identifies the graph's host
     /// arguments.
     pub(crate) capture: u64,
     trace: Trace,
@@ -93,7 +94,7 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that has been read back and verified, together with the host memory that its nodes use.
+/// A graph that has been read back and verified, and the host memory of its nodes.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,

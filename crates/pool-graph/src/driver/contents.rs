@@ -1,5 +1,4 @@
-//! The contents of a graph, which are its nodes, its edges, and the memory that fills and copies in
-//! the graph access.
+//! The contents of a graph: its nodes, its edges, and the memory that its fills and copies access.
 //!
 //! The safety proofs in this module rely on the facts that [`handles`](super::handles) lists.
 

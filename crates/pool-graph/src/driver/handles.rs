@@ -64,8 +64,8 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph that the driver has created, and of the values that the graph's
-    /// nodes need. Returns `None` if the handle is 0.
+    /// Takes ownership of a graph from the driver, and of the values that the graph's nodes need.
+    /// Returns `None` if the handle is 0.
     ///
     /// # Safety
     ///

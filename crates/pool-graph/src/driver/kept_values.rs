@@ -1,6 +1,6 @@
-//! Values that stay alive until the driver has destroyed the objects that need these values. For
-//! example, the nodes of a graph refer to functions of loaded modules, but the driver does not keep
-//! these modules loaded.
+//! Values that stay alive until the driver has destroyed the objects that need them. For example,
+//! the nodes of a graph refer to functions of loaded modules, but the driver does not keep these
+//! modules loaded.
 //!
 //! A capture has three handles: its first stream, its graph and its executable graph. All of them
 //! share ownership of the capture's values. No value is therefore dropped until the driver has

@@ -90,7 +90,7 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads and the memory that the copy writes, in this order.
+/// Returns the memory that a copy reads, followed by the memory that it writes.
 ///
 /// The memory types are read as numbers, because a newer driver may return types that the bindings'
 /// enum does not contain. The enum is `repr(u32)`.

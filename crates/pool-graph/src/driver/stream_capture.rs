@@ -23,7 +23,7 @@ use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
 use super::kept_values::{KeepingHandle, KeptValues};
 
-/// The rules that determine which driver calls invalidate a capture.
+/// The rules for the driver calls that invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// The driver refuses potentially unsafe calls on all threads, and such a call invalidates the

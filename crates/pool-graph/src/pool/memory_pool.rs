@@ -219,8 +219,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes. This number includes memory that the pool owns, memory
-    /// that is being requested from the source, and memory that is being returned to the source.
+    /// Returns the number of reserved bytes. This number includes the pool's memory, memory that is
+    /// being requested from the source, and memory that is being returned to it.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()

@@ -1,5 +1,5 @@
-//! A topological order of the named nodes, which are the nodes that edges, regions or accesses
-//! refer to. Other modules of the verifier identify a node by its position in this order. The
+//! A topological order of the named nodes. A node is named if an edge, a region or an access refers
+//! to it. Other modules of the verifier identify a node by its position in this order. The
 //! predecessors of a node always have lower positions than the node.
 
 use std::collections::VecDeque;

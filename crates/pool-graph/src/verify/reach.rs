@@ -29,7 +29,8 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim that all sources of an owner, which is called the `asker`, reach a set of nodes.
+/// A claim by an owner, which is called the `asker`. The claim states that all sources of the owner
+/// reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
@@ -50,7 +51,7 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns the sources that are at one of these positions, or that complete before one of these
+    /// Returns the sources at these positions, and the sources that complete before one of these
     /// positions begins.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];

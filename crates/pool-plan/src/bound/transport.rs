@@ -204,8 +204,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the weight that each element sends and the weight that it receives. Returns `None`
-    /// if flow uses an edge that is not in the relation.
+    /// Returns the amounts that each element sends and receives. Returns `None` if flow uses an
+    /// edge that is not in the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // elements.
@@ -244,8 +244,8 @@ struct Step {
     giver: usize,
 }
 
-/// Returns the first bit at or after `word` that is set in both rows, and advances `word` to the
-/// word that contains the bit.
+/// Returns the first bit at or after `word` that is set in both rows. Advances `word` to the word
+/// that contains the bit.
 // Uncounted: the loop needs no counter, because the function only reads the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {

@@ -77,8 +77,8 @@ impl<'a> ConflictPlacer<'a> {
 
     /// Reads an item's row in order to find the addresses of all placed items that conflict with
     /// the item.
-    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that are read
-    // and the conflicts that are found.
+    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that it reads
+    // and the conflicts that it finds.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();

@@ -200,8 +200,8 @@ impl Measures<'_> {
     }
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
-    /// offset, the largest comes first. A placer that uses the returned order computes a plan that
-    /// is no worse than the given plan.
+    /// offset, the largest comes first. A placer that uses the returned order computes a plan no
+    /// worse than the given plan.
     // Uncounted: the loop needs no counter, because the function only sorts twice, and it runs only
     // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {

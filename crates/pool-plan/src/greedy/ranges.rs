@@ -135,8 +135,7 @@ impl Room {
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range that is passed later can change the offset that the search has
-    /// found.
+    /// Returns `true` if no range that is passed later can change the offset found by the search.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
@@ -154,8 +153,8 @@ impl Room {
         }
     }
 
-    /// Returns the offset that the search has found, which is between two passed ranges or above
-    /// all of them.
+    /// Returns the offset found by the search. The offset is between two passed ranges or above all
+    /// of them.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

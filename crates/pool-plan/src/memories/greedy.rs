@@ -137,8 +137,8 @@ pub(super) fn place(
     Some(instance.standing(placements, peaks))
 }
 
-/// Returns the lowest offset at which a buffer shares no bytes with any placed buffer that
-/// conflicts with it.
+/// Returns the lowest offset where a buffer shares no bytes with any placed buffer that conflicts
+/// with it.
 fn free_offset(instance: &Instance<'_>, buffer: usize, placed: &[(u64, u64, usize)]) -> u64 {
     let one = &instance.problem.buffers()[buffer].buffer;
     if let Some(offset) = one.offset {

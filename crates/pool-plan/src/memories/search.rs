@@ -24,8 +24,8 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared, which consists of the number of bytes that exceed
-/// capacities and the cost.
+/// The key by which assignments are compared. It consists of the number of bytes that exceed
+/// capacities, and the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {

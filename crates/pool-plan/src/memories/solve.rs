@@ -83,7 +83,7 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if buffers that are live at the same time exceed the total capacity of the
+/// Returns an error if the buffers that are live at one time exceed the total capacity of the
 /// memories that they allow.
 // Uncounted: the loop needs no counter. The function makes only a few passes over the buffers for
 // each set of memories, before the first plan is computed.

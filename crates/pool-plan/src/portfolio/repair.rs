@@ -19,8 +19,8 @@ use crate::search::Neighbours;
 const MEAN_COST: f64 = 65_536.0;
 /// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item that must not move, which exceeds the total cost of displacing
-/// all other items.
+/// The cost of displacing an item that must not move. It exceeds the total cost of displacing all
+/// other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The work for checking conflicts is added to this
 /// amount.
@@ -44,7 +44,7 @@ pub(super) struct Conflicted<'a> {
     pub(super) neighbours: Neighbours<'a>,
 }
 
-/// A plan from which some items were removed, and the items that must be put back.
+/// A plan without some of its items, and the items that must be put back.
 #[derive(Debug)]
 pub(super) struct Repair<'a> {
     problem: Conflicted<'a>,
@@ -55,13 +55,13 @@ pub(super) struct Repair<'a> {
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
-    /// The items that conflict with the item that is being placed.
+    /// The items that conflict with the item to be placed.
     rivals: Vec<u32>,
-    /// The bottoms of the placed items that conflict with the item that is being placed, and the
-    /// costs of displacing them, in ascending order.
+    /// The bottoms of the placed items that conflict with the item to be placed, and the costs of
+    /// displacing them, in ascending order.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item that is being placed, and the costs
-    /// of displacing them, in ascending order.
+    /// The tops of the placed items that conflict with the item to be placed, and the costs of
+    /// displacing them, in ascending order.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,
@@ -160,8 +160,7 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Collects the bottoms and tops of all placed items that conflict with the item that is being
-    /// placed.
+    /// Collects the bottoms and tops of all placed items that conflict with the item to be placed.
     // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();

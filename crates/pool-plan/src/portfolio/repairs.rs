@@ -27,8 +27,8 @@ pub(super) struct Repairs<'a> {
     repair: Option<Repair<'a>>,
     /// The peak of the plan from which the current repair started.
     start: u64,
-    /// The number of times that the distance between the goal and the best peak is halved to
-    /// compute the capacity that the repair aims for.
+    /// The number of times that a distance is halved to compute the capacity that the repair aims
+    /// for. The distance is that from the goal to the best peak.
     halvings: u32,
     /// The amount of work that was spent on the current capacity.
     spent: u64,

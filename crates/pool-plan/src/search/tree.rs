@@ -15,7 +15,7 @@ use crate::adjacency::indices;
 /// The maximum amount of memory that a path from the root may occupy, in words. This maximum equals
 /// 128 MiB. Each vertex on the path lists its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
-/// The number of words that the search stores for each value that a placement has changed.
+/// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
 /// A part of the problem. A part consists of unplaced items, stored as a range of indices in
@@ -148,8 +148,7 @@ impl<'a> Search<'a> {
     /// each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks that were computed before an update cannot be compared with ranks that were
-        // computed after it.
+        // Ranks from before an update cannot be compared with ranks from after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();

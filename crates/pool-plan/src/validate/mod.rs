@@ -1,4 +1,4 @@
-//! The validator, which accepts a plan or names a pair of buffers that must not share bytes. The
+//! The validator. It accepts a plan, or names a pair of buffers that must not share bytes. The
 //! validator also computes the lower bound that the witness of a certificate proves.
 //!
 //! The validator shares no code with the solvers or with the computation of lower bounds. The

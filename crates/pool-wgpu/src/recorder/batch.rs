@@ -55,7 +55,7 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches, which are stored for threads whose commands were submitted by
+/// The errors of rejected batches. They are stored for threads whose commands were submitted by
 /// another thread.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);

@@ -1,4 +1,4 @@
-//! Fills, which repeatedly write a pattern of bytes into a range that can start and end at any
+//! Fills. A fill repeatedly writes a pattern of bytes into a range that can start and end at any
 //! byte. If a fill covers only part of a word, the other bytes of the word keep their values.
 
 use super::Recorder;

@@ -14,7 +14,7 @@ use crate::driver::KeptValues;
 
 /// The record of a body that has finished.
 pub(crate) struct BodyRecord {
-    /// The number that identifies the capture to which the record belongs.
+    /// The number of the capture that the record belongs to.
     pub(crate) capture: u64,
     /// The model of the order that the body's operations establish.
     pub(crate) model: Model,

@@ -1,5 +1,5 @@
-//! The operations that a body can enqueue on the session's streams, which are fills, copies, and
-//! arbitrary work of the caller.
+//! The operations that a body can enqueue on the session's streams: fills, copies, and arbitrary
+//! work of the caller.
 
 use std::sync::Arc;
 
@@ -126,9 +126,9 @@ impl Capture<'_> {
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work that is
-    /// enqueued on the stream while the closure runs, including kernels that other threads launch.
-    /// If the work fails halfway, the caller is also responsible for the nodes that the work has
-    /// already added.
+    /// enqueued on the stream while the closure runs. This includes kernels that other threads
+    /// launch. If the work fails halfway, the caller is also responsible for the nodes that the
+    /// work has already added.
     ///
     /// The modules of all launched kernels must stay loaded for as long as the graph lives. They
     /// may be unloaded earlier if an [update](crate::CapturedGraph::update) has replaced the work

@@ -27,7 +27,7 @@ pub(crate) enum NodeOwner {
     Caller,
 }
 
-/// A node that an operation has added, with its kind and the memory that its parameters refer to.
+/// A node that an operation has added. It is stored with its kind and the memory in its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

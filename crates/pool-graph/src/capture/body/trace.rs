@@ -16,7 +16,7 @@ pub(crate) enum BodyStep {
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` contains the memory that the operation
-    /// uses, and a flag that is `true` if the operation writes to this memory.
+    /// uses, and a flag for each use. The flag is `true` if the operation writes to this memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },

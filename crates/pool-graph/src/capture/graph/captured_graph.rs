@@ -239,8 +239,8 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
-    /// on this stream. A replay makes two driver calls, one that sets the current context and one
-    /// that launches the graph.
+    /// on this stream. A replay makes two driver calls. One sets the current context, and one
+    /// launches the graph.
     ///
     /// # Errors
     ///

@@ -32,9 +32,9 @@ use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries, which are not in use between replays. Eager code in the scope therefore needs
-    /// no additional device memory. The scope's memory is valid only until the closure returns.
-    /// Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
+    /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
+    /// needs no additional device memory. The scope's memory is valid only until the closure
+    /// returns. Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
     /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and

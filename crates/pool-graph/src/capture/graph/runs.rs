@@ -16,8 +16,7 @@ use crate::driver::{Executable, Graph};
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// The queue entry that is reserved for objects that cannot be destroyed when the graph is
-    /// dropped.
+    /// The reserved queue entry for objects that cannot be destroyed when the graph is dropped.
     pub(super) place: Option<LeftoversPlace>,
 }
 
@@ -66,8 +65,7 @@ impl Runs {
         Self { of: Some(parts), resources, place: Some(place) }
     }
 
-    /// Returns the executable graph and the objects that belong to it, which exist until the graph
-    /// is dropped.
+    /// Returns the executable graph and its objects, which exist until the graph is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph has no executable" })
     }

@@ -16,7 +16,7 @@
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section, which is its advantage over a search that places items in
+//! the search may choose any section. This is its advantage over a search that places items in
 //! order of their offsets. The search focuses on the sections that failed most often (weighted
 //! degrees, Boussemart et al. 2004). It does not repeat their failures for each arrangement of
 //! distant sections. The search restarts with other preferences after a number of dead ends, and
