@@ -29,8 +29,8 @@ thread_local! {
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns the result of `body`. Also returns the first byte that each block contained
-/// when `reuse` was called for it, in the order of the calls.
+/// Runs `body`. Returns the result of `body`. The function also returns the first byte that each
+/// block contained when `reuse` was called for it, in the order of the calls.
 ///
 /// If `body` causes a call to `reuse`, the block must belong to an [`ArmingBackend`], and its first
 /// byte must be initialised.

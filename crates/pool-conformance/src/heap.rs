@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
-//! every block and can refuse the n-th allocation. It also checks that each block is freed with the
-//! same size that was allocated.
+//! every block and can refuse the n-th allocation. The ledger also checks that each block is freed
+//! with the same size that was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;

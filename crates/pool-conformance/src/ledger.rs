@@ -1,7 +1,7 @@
 //! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
-//! freed. It also determines which future allocations the test refuses. A backend under test
-//! reports every block to the ledger when memory is allocated and freed, and asks the ledger before
-//! each allocation.
+//! freed. The ledger also determines which future allocations the test refuses. A backend under
+//! test reports every block to the ledger when memory is allocated and freed, and asks the ledger
+//! before each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;

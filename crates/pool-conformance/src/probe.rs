@@ -1,4 +1,4 @@
-//! The probe. It provides everything that the tests need from a backend in addition to
+//! The probe. The probe provides everything that the tests need from a backend in addition to
 //! `PoolBackend`. A probe creates contexts, inspects views, enqueues work on views, and provides
 //! the ledger that counts the backend's blocks. A probe is a separate type, so that the tests of
 //! any crate can define a probe for a backend from another crate.

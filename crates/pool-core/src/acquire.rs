@@ -80,8 +80,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   its next use after earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
     /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
-    ///   trim of the same pool. Such a call can come from an allocator hook, a `tracing` subscriber
-    ///   or a backend.
+    ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
+    ///   subscriber or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialised, and every byte pattern is a valid `PodElement`.

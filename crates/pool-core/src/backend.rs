@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which each kind of memory implements. Also defines the small
-//! types that this trait uses. The traits for memory layouts are also defined in this module,
-//! because each backend specifies its layout and each layout is generic over the backend.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
+//! the small types that the trait uses. The traits for memory layouts are also defined in this
+//! module, because each backend specifies its layout and each layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -25,7 +25,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations and lengths of up to one
-/// mebibyte. They also keep a ledger of the blocks that the backend allocates and frees.
+/// mebibyte. The tests also keep a ledger of the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
 /// good starting points for new backends.
 ///
@@ -70,10 +70,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
-///   block enqueued, including reads. They write *before* any work that later views enqueue. A
-///   write that takes effect immediately or bypasses the queue is incorrect unless the queue is
-///   empty. Examples of such incorrect writes are writes to mapped memory, writes on a second
-///   stream, and writes that the driver performs before the next submission.
+///   block enqueued, including reads. These methods write *before* any work that later views
+///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
+///   queue is empty. Examples of such incorrect writes are writes to mapped memory, writes on a
+///   second stream, and writes that the driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.

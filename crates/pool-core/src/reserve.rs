@@ -76,8 +76,8 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Acquires a lock or a borrow that gives access to a list. Before that, allocates the memory that
-/// the caller's next operation on the list needs. If other threads use up the newly allocated
+/// Acquires a lock or a borrow that gives access to a list. The method first allocates the memory
+/// that the caller's next operation on the list needs. If other threads use up the newly allocated
 /// memory before this function has acquired the lock, the function allocates more memory.
 ///
 /// ```

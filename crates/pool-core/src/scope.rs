@@ -61,13 +61,13 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   backend) may run and may hold the same scope. While user code runs, the pool is marked as busy
 ///   and the recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does
 ///   not free anything.
-/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. It exchanges
-///   that block for the block of an idle slot. A vector that was created without capacity does not
-///   use the block of its slot until the first push. The first push then hands out the block in the
-///   same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended, `keep`
-///   exchanges blocks in the same way as a growing vector. The closure passed to `keep` must work
-///   for any lifetime of the inner scope. Only the array that it returns can therefore outlive that
-///   scope.
+/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
+///   exchanges that block for the block of an idle slot. A vector that was created without capacity
+///   does not use the block of its slot until the first push. The first push then hands out the
+///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
+///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
+///   work for any lifetime of the inner scope. Only the array that it returns can therefore outlive
+///   that scope.
 /// - A box or an allocator owns memory that the cursor has stepped past, just as a view does.
 ///   Memory that an allocator's collections free is reused only by the allocator itself, and only
 ///   at the end of its chunk. The scope's cursor never moves back over an allocator's chunk.
@@ -113,8 +113,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// in use.
     ///
     /// A scope has the size of one word. If you pass a scope to a helper function that is not
-    /// inlined, pass the scope by value. Its word then stays in a register. If a scope is passed by
-    /// reference, each acquire has to read and write the scope in memory.
+    /// inlined, pass the scope by value. The scope's word then stays in a register. If a scope is
+    /// passed by reference, each acquire has to read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -145,8 +145,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Frees the blocks of all slots that neither this scope nor its enclosing scopes have handed
-    /// out. In a stack, the method frees the chunks after this scope's chunk. It also returns the
-    /// unused pages of this scope's chunk to the system (see
+    /// out. In a stack, the method frees the chunks after this scope's chunk. The method also
+    /// returns the unused pages of this scope's chunk to the system (see
     /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). If the method is called by code that
     /// the pool is running inside another operation, the method does nothing (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).

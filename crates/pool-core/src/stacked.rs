@@ -117,17 +117,17 @@ pub enum BlockOf<Block> {
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
 /// - [`block_at`](Self::block_at) may receive an address inside an allocated block, with the
-///   provenance of the block's own address. It must then return a block that ends where the
+///   provenance of the block's own address. The method must then return a block that ends where the
 ///   allocated block ends. Every method of the backend except [`free`](PoolBackend::free) must
 ///   accept a block that `block_at` returned. If `block_at` receives the address of an allocated
 ///   block, it must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
-///   block of one context must also be a valid block of the other. This must hold until both
-///   contexts are dropped.
+///   block of one context must also be a valid block of the other. The blocks must stay
+///   exchangeable until both contexts are dropped.
 /// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
-///   use their [`SlotRef`]. They must use only the methods [`pool_context`](SlotRef::pool_context),
-///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
-///   layouts.
+///   use their [`SlotRef`]. The views must use only the methods
+///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
+///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
 /// - The addresses of blocks must be in the lower half of the address space, which is the case for
 ///   user-space memory on all systems.
 #[diagnostic::on_unimplemented(

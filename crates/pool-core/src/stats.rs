@@ -25,9 +25,9 @@ pub struct PoolStats {
     /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
-    /// measurement. It does not count arrays that were handed out earlier. For several pools, the
-    /// value is the sum of their peaks, although the pools may have reached their peaks at
-    /// different times. The sum is `None` if any of the pools has not measured its peak.
+    /// measurement. The measurement does not count arrays that were handed out earlier. For several
+    /// pools, the value is the sum of their peaks, although the pools may have reached their peaks
+    /// at different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
@@ -38,8 +38,8 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path. They include the first acquire of each slot,
-    /// each acquire that grew a block, and each acquire of a marked slot (see
+    /// The number of acquires that took the cold path. The number includes the first acquire of
+    /// each slot, each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,

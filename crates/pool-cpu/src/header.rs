@@ -158,9 +158,9 @@ unsafe fn view_of<T: Element>(
 /// header may have changed it.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
-/// `slice_collapse`). It cannot store an unrelated address in the header, because these methods
-/// derive each new address from the existing address. If the header's address equals the block's
-/// address, the header therefore still contains the address with which it was created.
+/// `slice_collapse`). Safe code cannot store an unrelated address in the header, because these
+/// methods derive each new address from the existing address. If the header's address equals the
+/// block's address, the header therefore still contains the address with which it was created.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -195,8 +195,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
 }
 
 /// Returns `true` if the dimensions and strides are equal to those of the shape. This comparison is
-/// a separate function. Its two calls into the C library would cost the caller a register, even for
-/// ranks that do not need these calls.
+/// a separate function. The two calls of this comparison into the C library would cost the caller a
+/// register, even for ranks that do not need these calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()

@@ -1,9 +1,9 @@
 //! A backend for pools in host memory, called [`Cpu`].
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
-//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary. They use huge pages
-//! if the system provides them, unless the configuration disables this. On other systems and under
-//! Miri, all blocks are allocated with the global allocator.
+//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary. Such blocks use huge
+//! pages if the system provides them, unless the configuration disables this. On other systems and
+//! under Miri, all blocks are allocated with the global allocator.
 //!
 //! The views of this backend are plain slices. With the `ndarray` feature, a scope can return
 //! `ndarray` views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).

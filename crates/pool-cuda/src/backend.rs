@@ -59,10 +59,10 @@ impl Drop for BlockGuard<'_> {
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
 // bytes. The host cannot access this memory, and no thread owns it. `free` enqueues the free after
-// all work on the pool's stream and after all uses of the block on other streams. Otherwise, it
-// waits for these uses. `free` stores its errors for `take_unanswered`, retries failed frees later,
-// and never unwinds. A view consists only of an address and a length. No method of this
-// implementation stores a reference to the context, and no method calls back into the pool.
+// all work on the pool's stream and after all uses of the block on other streams. If this is not
+// possible, `free` waits for these uses. `free` stores its errors for `take_unanswered`, retries
+// failed frees later, and never unwinds. A view consists only of an address and a length. No method
+// of this implementation stores a reference to the context, and no method calls back into the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;

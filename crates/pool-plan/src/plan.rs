@@ -1,4 +1,4 @@
-//! A plan. It consists of offsets and a certificate that proves their quality.
+//! A plan. A plan consists of offsets and a certificate that proves their quality.
 
 use crate::heuristic::GreedyHeuristic;
 

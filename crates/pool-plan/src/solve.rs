@@ -45,7 +45,7 @@ impl IntervalProblem {
     ///
     /// # Errors
     /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
-    /// Also fails if the tolerance is not a ratio of at least 1.
+    /// The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -193,7 +193,7 @@ impl HappensBeforeProblem {
     ///
     /// # Errors
     /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
-    /// Also fails if the tolerance is not a ratio of at least 1.
+    /// The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }

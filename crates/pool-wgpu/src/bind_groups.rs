@@ -1,6 +1,6 @@
 //! A cache of bind groups. The cache identifies a bind group by its layout and its bound ranges. A
-//! bind group stays in the cache until one of its buffers is freed. It also leaves the cache if the
-//! cache is full and it is the least recently used bind group.
+//! bind group stays in the cache until one of its buffers is freed. A bind group also leaves the
+//! cache if the cache is full and it is the least recently used bind group.
 //!
 //! Every operation takes constant time. Each entry stores links to its neighbors in order of use,
 //! and its position in each buffer's list of entries.

@@ -1,6 +1,7 @@
 //! Deliberate mistakes, with which the tests check whether the conformance suite detects errors. In
 //! the unit tests and in the test program for the browser, streams record their commands through
-//! this module's [`Recorder`]. It wraps the real recorder. No other build contains this module.
+//! this module's [`Recorder`]. The `Recorder` of this module wraps the real recorder. No other
+//! build contains this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};

@@ -40,7 +40,7 @@ impl Part {
     }
 
     pub(crate) fn stream(&self) -> &Stream {
-        // SAFETY: `new` requires that the view is in use while the part is borrowed. It also
+        // SAFETY: `new` requires that the view is in use while the part is borrowed. `new` also
         // requires that this code runs on the thread that owns the pool.
         unsafe { self.slot.context() }
     }

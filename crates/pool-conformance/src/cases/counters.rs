@@ -1,6 +1,6 @@
 //! Test cases for counters and for disjoint memory. The cases use nested scopes, and functions that
-//! only pass a scope on. They also use helper functions that acquire while an outer scope holds
-//! arrays.
+//! only pass a scope on. The cases also use helper functions that acquire while an outer scope
+//! holds arrays.
 
 use pool_core::{Pool, Scope};
 

@@ -1,6 +1,6 @@
 //! Test cases for dynamic pools. The cases test checkpoints, rewinding at the root, depths without
-//! a checkpoint, stale handles, and handles from other pools. They also test a scope that is used
-//! together with handles.
+//! a checkpoint, stale handles, and handles from other pools. The cases also test a scope that is
+//! used together with handles.
 
 use pool_core::{DynamicPool, PoolError};
 

@@ -158,8 +158,8 @@ fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 
 fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks. This must be true even after sizes are rounded up to the alignment. In a stack, the
-    // first chunk has more room than the small blocks need.
+    // blocks. The limit must do so even after sizes are rounded up to the alignment. In a stack,
+    // the first chunk has more room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;

@@ -12,8 +12,8 @@ pub struct HostAcquire {
     /// The number of elements. If the method acquires an array, the array may contain slightly
     /// fewer elements, because it always has three columns.
     pub length: usize,
-    /// The code that creates elements also acquires in the same scope. It does so before it creates
-    /// an element whose index is a multiple of `reenter_at`. The code acquires nothing if
+    /// The code that creates elements also acquires in the same scope. The code acquires before it
+    /// creates an element whose index is a multiple of `reenter_at`. The code acquires nothing if
     /// `reenter_at` is `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code that creates elements panics before it creates the element at the index `panic_at`.

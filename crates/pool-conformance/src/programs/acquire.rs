@@ -1,5 +1,5 @@
-//! A single acquire in a random program. The module calls every acquire method. It checks the
-//! contents that the method guarantees, or the error that the method returns.
+//! A single acquire in a random program. The module calls every acquire method. The module checks
+//! the contents that the method guarantees, or the error that the method returns.
 
 use std::cell::{Cell, RefCell};
 

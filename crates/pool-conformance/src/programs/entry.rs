@@ -49,7 +49,8 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
 /// An array to which a handle refers. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// The handle. Its type is `Handle<T>` for the element type `T` that `kind` names.
+    /// The handle. The type of the handle is `Handle<T>` for the element type `T` that `kind`
+    /// names.
     handle: Box<dyn Any>,
     pub(super) slot: usize,
     pub(super) length: usize,

@@ -1,5 +1,5 @@
-//! The naive model. It records every byte range that is handed out, and the account of every open
-//! pool.
+//! The naive model. The model records every byte range that is handed out, and the account of every
+//! open pool.
 
 use super::account::Account;
 use super::contents::{Contents, Remains};

@@ -1,6 +1,6 @@
-//! An allocator that stores collections in the memory of a scope. It works with all collections
-//! that accept an `Allocator`. The allocator acquires chunks of memory from the scope and divides
-//! them, so that many small allocations share a slot.
+//! An allocator that stores collections in the memory of a scope. The allocator works with all
+//! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
+//! and divides them, so that many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;

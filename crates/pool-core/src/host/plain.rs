@@ -1,4 +1,4 @@
-//! A test for plain types. The values of such types contain no uninitialised bytes. Writing values
+//! A test for plain types. The values of plain types contain no uninitialised bytes. Writing values
 //! of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot

@@ -1,9 +1,9 @@
 //! The only function that hands out the block of a slot. Each acquire calls this function, and so
 //! does the first use of a vector that was acquired without capacity.
 //!
-//! The function performs all duties that must precede the first write to a block. It grows the
-//! block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records samples,
-//! and counts live bytes.
+//! The function performs all duties that must precede the first write to a block. The function
+//! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
+//! samples, and counts live bytes.
 
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
@@ -51,8 +51,8 @@ impl Demand {
 /// pool.
 ///
 /// An acquire passes the first idle slot, and passes `None` as `taken_to`. The first use of a
-/// vector passes a slot that the vector has already acquired. It passes the number of the first
-/// idle slot as `taken_to`.
+/// vector passes a slot that the vector has already acquired. The first use passes the number of
+/// the first idle slot as `taken_to`.
 ///
 /// If the elements of a demand occupy no bytes, the function performs none of its duties, and the
 /// slot remains armed for its next use.
@@ -97,8 +97,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Makes the backend order the block of an armed slot. Also zeroes the marked bytes that may be
-/// read before they are written, and poisons the elements.
+/// Makes the backend order the block of an armed slot. The function also zeroes the marked bytes
+/// that may be read before they are written, and poisons the elements.
 ///
 /// # Safety
 ///

@@ -36,8 +36,8 @@
 //!    exists. Until the block is handed out, it may be grown, freed and exchanged like the block of
 //!    an idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the only exception. It hands out a
-//!    block only if the slot advertises the block, and such a slot has no pending duty.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
+//!    out a block only if the slot advertises the block, and such a slot has no pending duty.
 //!
 //! 6. Before the block of a slot is freed, the slot is emptied, which clears its advertised words,
 //!    its size, its serial and its shape set. A slot is filled only after its new block has been
@@ -52,7 +52,7 @@
 //!
 //! 9. **While user code runs inside an operation, no memory can be acquired from the pool or freed
 //!    in it**. The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
-//!    `SlotRef`, or a `Handles` value alongside a scope. It may call their methods.
+//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call their methods.
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
 //!    is set before the operation first reads a cursor, a slot, a table list or a shape set. The

@@ -142,7 +142,7 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must still be in use. Its lifetime `'s` must not have
+    /// The view that stores this reference must still be in use. The lifetime `'s` must not have
     /// ended. This method must be called on the thread that owns the pool.
     pub unsafe fn arm(self) {
         // SAFETY: the caller upholds the safety contract of `pointer`.

@@ -33,7 +33,7 @@ pub(super) struct Table<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> Table<B> {
-    /// The alignment of a table. It is a power of two and at least the size of a table.
+    /// The alignment of a table. The alignment is a power of two and at least the size of a table.
     pub(super) const ALIGN: usize = size_of::<Self>().next_power_of_two();
 
     const LAYOUT: Layout = match Layout::from_size_align(size_of::<Self>(), Self::ALIGN) {

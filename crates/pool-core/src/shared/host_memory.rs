@@ -1,5 +1,5 @@
-//! The host memory of one owned array. It consists of a block and the number of its bytes that may
-//! be uninitialised.
+//! The host memory of one owned array. The memory consists of a block and the number of its bytes
+//! that may be uninitialised.
 
 use core::fmt;
 use core::ptr::NonNull;

@@ -8,19 +8,19 @@
 //!
 //! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
 //! that belongs to another thread. In this case, the thread locks the other thread's magazine and
-//! executes a barrier on all threads. It then waits until the owner no longer uses the magazine.
-//! Before each use, the owner stores in its cell that it is using the magazine, and then checks
-//! that the magazine is not locked. Because of the barrier, at least one of the two threads sees
-//! what the other thread has written.
+//! executes a barrier on all threads. The thread then waits until the owner no longer uses the
+//! magazine. Before each use, the owner stores in its cell that it is using the magazine, and then
+//! checks that the magazine is not locked. Because of the barrier, at least one of the two threads
+//! sees what the other thread has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
 //! a lock does not allocate memory, free memory, or run user code.
 //!
 //! # Invariants
 //!
-//! 1. Only two threads may access the body of a shard. One is the thread that holds the shard's
-//!    lock, and the other is the owner while its cell contains the shard's address. The owner
-//!    changes only under the lock.
+//! 1. Only two threads may access the body of a shard. The first thread holds the shard's lock. The
+//!    second thread is the owner while its cell contains the shard's address. The owner changes
+//!    only under the lock.
 //!
 //! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
 //!    the counters as estimates.
@@ -149,8 +149,8 @@ impl Classes {
 /// A shard to which only the calling thread has access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard. It is either the shard's lock or the cell of
-    /// the shard's owner.
+    /// The word that is set to 0 to release the shard. The word is either the shard's lock or the
+    /// cell of the shard's owner.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }

@@ -60,11 +60,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
 /// dropped, its block becomes idle. The pool limits its size to five quarters of the peak of live
-/// bytes plus 64 KiB for each thread. It frees idle blocks if it would otherwise exceed this limit.
-/// If a new block would exceed this limit, the pool may give the array a larger idle block. That
-/// block is at most four times as large as the array. While arrays occupy such larger blocks, the
-/// pool may hold more memory than this limit. The peak is measured whenever the pool is about to
-/// grow. The method [`trim`](Self::trim) frees all idle blocks.
+/// bytes plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
+/// limit. If a new block would exceed this limit, the pool may give the array a larger idle block.
+/// That block is at most four times as large as the array. While arrays occupy such larger blocks,
+/// the pool may hold more memory than this limit. The peak is measured whenever the pool is about
+/// to grow. The method [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -86,12 +86,12 @@ pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 /// The state that all handles to a store share. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
-// SAFETY: threads may share a store. Its shards are protected by locks, its memory is `Send`, its
-// origin is `Send` and `Sync`, and its other fields either are atomic or never change.
+// SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
+// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
-// SAFETY: threads may share a store. Its shards are protected by locks, its memory is `Send`, its
-// origin is `Send` and `Sync`, and its other fields either are atomic or never change.
+// SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
+// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {

@@ -561,8 +561,8 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array. This is the size of the array,
-/// rounded up to a whole number of units.
+/// Returns the number of bytes that the pool counts for an array. The counted number is the size of
+/// the array, rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)

@@ -1,4 +1,4 @@
-//! The cold function of a stack, which handles all rare cases of an acquire. These cases are the
+//! The cold function of a stack, which handles all rare cases of an acquire. The rare cases are the
 //! end of a chunk, a pool that is not settled, a dirty range, and a mode that the configuration
 //! enables. A single comparison sends all of these cases to [`prepare`].
 
@@ -199,8 +199,8 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
     }
 }
 
-/// Returns the position of elements that occupy no bytes. It is the first aligned address at or
-/// above the cursor. The next array may begin before the position of these elements.
+/// Returns the position of elements that occupy no bytes. The position is the first aligned address
+/// at or above the cursor. The next array may begin before the position of these elements.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -308,8 +308,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 }
 
 /// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
-/// pool holds. It therefore doubles the pool's memory. If that size cannot be allocated, the chunk
-/// is exactly large enough for the demand. All later chunks are freed before the new chunk is
+/// pool holds. The chunk therefore doubles the pool's memory. If that size cannot be allocated, the
+/// chunk is exactly large enough for the demand. All later chunks are freed before the new chunk is
 /// allocated. If memory is still insufficient and the first chunk contains no array, the first
 /// chunk is also freed.
 ///
@@ -405,8 +405,9 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Makes the backend order the armed bytes of a span. Also zeroes the dirty bytes if they may be
-/// read before they are written, and poisons the memory if the configuration requests it.
+/// Makes the backend order the armed bytes of a span. The function also zeroes the dirty bytes if
+/// they may be read before they are written, and poisons the memory if the configuration requests
+/// it.
 ///
 /// # Errors
 ///

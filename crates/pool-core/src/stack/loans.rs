@@ -32,8 +32,8 @@ use super::chunks::{Chunk, Chunks};
 use super::state::{STRAY, StackState};
 use crate::stacked::StackedBackend;
 
-/// The memory that a pool may lend. It extends from the lender's `top` to the end of the lender's
-/// chunk.
+/// The memory that a pool may lend. The memory extends from the lender's `top` to the end of the
+/// lender's chunk.
 pub(super) struct Offer {
     /// The chunk that the borrower would receive.
     chunk: Chunk,

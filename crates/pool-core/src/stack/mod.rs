@@ -19,9 +19,9 @@
 //!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
 //!    consists of the rest of the cursor's chunk and all later chunks. Only this memory is zeroed,
-//!    freed, discarded, or handed out. A cursor moves back only over the last array. It does so
-//!    only if filling the array failed, or if the array was a vector that became a slice of fewer
-//!    elements.
+//!    freed, discarded, or handed out. A cursor moves back only over the last array. A cursor moves
+//!    back only if filling the array failed, or if the array was a vector that became a slice of
+//!    fewer elements.
 //!
 //! 3. **The hot path hands out only memory below an end of the cursor's own chunk**. The ends are
 //!    null unless the pool is *settled* and not marked as busy. A settled pool has exactly one

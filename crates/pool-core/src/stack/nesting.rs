@@ -8,8 +8,8 @@
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
 //! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. From that pass on, the inner pool can borrow all the memory that it needs. It
-//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! both pools. From that pass on, the inner pool can borrow all the memory that it needs. The inner
+//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
 //! thread therefore uses a single chunk. This chunk belongs to the outermost pool and is as large
 //! as the peak of live bytes.
 //!

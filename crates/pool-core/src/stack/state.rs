@@ -25,8 +25,8 @@ pub struct StackState<B: StackedBackend> {
     pub(super) end: Cell<*mut u8>,
     /// The end of the memory that the hot path may hand out for writing before the first read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The start of first cursors. It is the start of the first chunk, or [`STRAY`] if the next
-    /// pass begins with a merge.
+    /// The start of first cursors. The value is the start of the first chunk, or [`STRAY`] if the
+    /// next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.

@@ -24,8 +24,8 @@ use pool_driver::error::CudaError;
 /// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and
 ///   has the same lifetime.
 /// - If the stream is [captured](Self::is_captured), the module of each function that was passed to
-///   [`keep_function`](Self::keep_function) stays loaded. It stays loaded for as long as the graph,
-///   or anything instantiated from the graph, exists.
+///   [`keep_function`](Self::keep_function) stays loaded. The module stays loaded for as long as
+///   the graph, or anything instantiated from the graph, exists.
 /// - No method of a source unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between the views of two
@@ -38,9 +38,9 @@ pub unsafe trait BlockSource: Send + 'static {
     fn is_dry(&self) -> bool;
 
     /// Returns `true` if the pool's stream is being captured during the pool's whole lifetime. A
-    /// pool with a captured source rejects operations that would block the host. It also rejects
-    /// copies from host memory that the source cannot keep alive. A source that provides memory for
-    /// work outside a capture returns `false`.
+    /// pool with a captured source rejects operations that would block the host. The pool also
+    /// rejects copies from host memory that the source cannot keep alive. A source that provides
+    /// memory for work outside a capture returns `false`.
     fn is_captured(&self) -> bool {
         true
     }

@@ -1,7 +1,7 @@
-//! The notes of a pool, in the order in which they were added. They record the other streams that
-//! use the pool's blocks. The pool reads one note at a time, and identifies each note by a number.
-//! No note is borrowed while the pool processes it, because a driver call or the destructor of a
-//! stream may run code that adds notes.
+//! The notes of a pool, in the order in which they were added. The notes record the other streams
+//! that use the pool's blocks. The pool reads one note at a time, and identifies each note by a
+//! number. No note is borrowed while the pool processes it, because a driver call or the destructor
+//! of a stream may run code that adds notes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

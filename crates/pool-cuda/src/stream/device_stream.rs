@@ -40,8 +40,8 @@ use crate::stream::thread;
 ///
 /// If the host runs out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a
 /// `DeviceStream` never allocates. Two kinds of allocations abort the process if they fail, as
-/// usual in Rust. They are the internal allocations of cudarc, and the `Arc`s of a new
-/// [`CudaDevice`] or [`DeviceStream`].
+/// usual in Rust. The affected allocations are the internal allocations of cudarc, and the `Arc`s
+/// of a new [`CudaDevice`] or [`DeviceStream`].
 ///
 /// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
 /// call, the pool makes its context current on the calling thread. The pool does not restore the
@@ -125,11 +125,12 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for streams
-    /// that are being captured. Also use it for work outside captures that uses borrowed memory.
+    /// that are being captured. Also use this function for work outside captures that uses borrowed
+    /// memory.
     ///
     /// If the source is [captured](BlockSource::is_captured), some operations fail with
-    /// [`CudaError::Capturing`]. They are the operations that would block the host or would copy
-    /// from host memory that the source cannot keep alive. These operations are
+    /// [`CudaError::Capturing`]. The affected operations are those that would block the host or
+    /// would copy from host memory that the source cannot keep alive. These operations are
     /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host.
     /// Such an operation fails without calling the driver. Fills, copies on the device, shapes and
     /// launches are still possible.
@@ -248,7 +249,7 @@ impl DeviceStream {
     }
 
     /// Removes and returns the stored error of a call that could not return its error. Such a call
-    /// is a free, a trim, or a request for a pointer through cudarc's traits. If several errors
+    /// can be a free, a trim, or a request for a pointer through cudarc's traits. If several errors
     /// have occurred since the last call to this method, the first error is returned. Later calls
     /// do not return the same error again.
     #[must_use]

@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if the unit that
-    /// contains the bytes already has the maximum number of events. Also returns `None` if cudarc
-    /// does not record the events of its guards.
+    /// contains the bytes already has the maximum number of events. The method also returns `None`
+    /// if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -23,8 +23,8 @@ static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 /// The function that trims the thread's idle pools and returns the number of released bytes.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data about a pool that other pools can read. It consists of the pool's device and the number
-/// of bytes that the pool has allocated on this device.
+/// The data about a pool that other pools can read. The data consists of the pool's device and the
+/// number of bytes that the pool has allocated on this device.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,

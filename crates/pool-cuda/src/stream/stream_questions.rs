@@ -4,10 +4,10 @@
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
 //! `memcpy_dtod` queries the source's stream a second time, and requests the pointer for the
-//! source's stream. It then makes the target's stream wait for the source's stream. The target's
-//! stream also uses the memory, but cudarc never passes that stream to the pool. If a pointer is
-//! requested after two consecutive queries, the pool therefore assumes that another device may use
-//! the pointer. If this assumption is wrong, the only cost is an unnecessary wait.
+//! source's stream. The method then makes the target's stream wait for the source's stream. The
+//! target's stream also uses the memory, but cudarc never passes that stream to the pool. If a
+//! pointer is requested after two consecutive queries, the pool therefore assumes that another
+//! device may use the pointer. If this assumption is wrong, the only cost is an unnecessary wait.
 
 use std::cell::Cell;
 

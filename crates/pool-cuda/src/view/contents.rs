@@ -15,8 +15,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// read completely, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. It may read that memory after the call
-    /// has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`. This method may read your memory after
+    /// the call has returned.
     ///
     /// # Errors
     ///

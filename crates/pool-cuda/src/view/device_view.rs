@@ -262,9 +262,9 @@ mod sealed {
 /// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
 /// another device or context, unless that device has been granted
 /// [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if exactly one of the
-/// two streams is being captured. Also returns this error if both streams are being captured and
-/// another stream used the memory before the capture began. Returns [`CudaError::Call`] if the
-/// driver fails to order the streams.
+/// two streams is being captured. The method also returns this error if both streams are being
+/// captured and another stream used the memory before the capture began. Returns
+/// [`CudaError::Call`] if the driver fails to order the streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

@@ -71,8 +71,8 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// A nonempty element, the address where the fill begins, and the number of repetitions. This
-/// number is not 0.
+/// A nonempty element, the address where the fill begins, and the number of repetitions. The number
+/// of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,

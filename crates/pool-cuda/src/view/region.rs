@@ -1,6 +1,6 @@
-//! The part of a view that is common to all view types. It consists of an address in the block of a
-//! slot, and a reference to the slot. Through the slot, a view accesses the pool's stream and the
-//! pool's notes of other streams.
+//! The part of a view that is common to all view types. The common part consists of an address in
+//! the block of a slot, and a reference to the slot. Through the slot, a view accesses the pool's
+//! stream and the pool's notes of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
 /// A guard that does nothing when it is dropped. Such a guard is sufficient for the pool's own
-/// stream, which needs no event. It is also sufficient for streams that the pool knows, because the
-/// pool itself waits for them.
+/// stream, which needs no event. Such a guard is also sufficient for streams that the pool knows,
+/// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access that a pointer from a view is used for.

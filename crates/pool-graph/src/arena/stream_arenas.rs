@@ -66,8 +66,8 @@ impl CudaArena<DeviceMemory> {
     /// # Errors
     ///
     /// Returns an error if the stream belongs to another device or context, or already has an
-    /// arena. Also returns an error if this arena is already installed. The call also fails if the
-    /// host cannot allocate the entry.
+    /// arena. The method also returns an error if this arena is already installed. The call also
+    /// fails if the host cannot allocate the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;

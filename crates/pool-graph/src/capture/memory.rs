@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes. It consists of leases, owned memory, and an arena that only
-/// graphs on the same stream share.
+/// The memory of a graph's nodes. The memory consists of leases, owned memory, and an arena that
+/// only graphs on the same stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.

@@ -1,5 +1,5 @@
-//! Memory that was allocated outside a session and that the session then owns. It is a cudarc slice
-//! or an owned array from a device pool.
+//! Memory that was allocated outside a session and that the session then owns. The memory is a
+//! cudarc slice or an owned array from a device pool.
 //!
 //! This ownership is sound for three reasons:
 //!

@@ -54,7 +54,7 @@ pub(crate) enum Purpose<'p> {
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share. It also identifies the graph's host
+    /// The number that all captures of the graph share. The number also identifies the graph's host
     /// arguments.
     pub(crate) capture: u64,
     trace: Trace,

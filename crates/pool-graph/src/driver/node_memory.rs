@@ -1,5 +1,5 @@
-//! The memory that a fill or a copy in a graph accesses. It is described as the range from the
-//! first accessed byte to the last accessed byte.
+//! The memory that a fill or a copy in a graph accesses. The memory is described as the range from
+//! the first accessed byte to the last accessed byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All

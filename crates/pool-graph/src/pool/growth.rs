@@ -2,9 +2,9 @@
 //! The pool does not hold its lock during such a request, so the pool counts the requested bytes as
 //! reserved in advance.
 //!
-//! An allocation makes up to three requests to the source. They are for a whole chunk, for the
-//! minimum size, and again for the minimum size after all idle chunks have been freed. The lock is
-//! released between these requests, so each attempt checks the available memory again.
+//! An allocation makes up to three requests to the source. The requests are for a whole chunk, for
+//! the minimum size, and again for the minimum size after all idle chunks have been freed. The lock
+//! is released between these requests, so each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 

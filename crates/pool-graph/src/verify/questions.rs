@@ -51,8 +51,8 @@ impl<'a> Questions<'a> {
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
     /// other regions. For each of these regions, the edges must show that all known uses occur
-    /// between `after` and `until`. They must also show that the region does not end before its
-    /// beginning.
+    /// between `after` and `until`. The edges must also show that the region does not end before
+    /// its beginning.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));

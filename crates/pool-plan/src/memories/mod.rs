@@ -2,9 +2,9 @@
 //! and is placed in that memory. The planner looks for the plan with the lowest cost.
 //!
 //! The planner finds plans with three methods. The planner first places buffers greedily in all
-//! memories. It then searches locally for assignments in which each memory is planned separately.
-//! If there are at most 64 buffers, it also searches exhaustively. Prices per byte prove a lower
-//! bound on the cost of every plan.
+//! memories. The planner then searches locally for assignments in which each memory is planned
+//! separately. If there are at most 64 buffers, it also searches exhaustively. Prices per byte
+//! prove a lower bound on the cost of every plan.
 
 mod exhaustive;
 mod greedy;

@@ -26,8 +26,8 @@ pub struct MemoryCertificate {
     pub bound: u64,
     /// The prices that prove the bound. The list omits prices of 0.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost that an exhaustive search has proved. It is never lower than
-    /// `bound`.
+    /// The lower bound on the cost that an exhaustive search has proved. The bound is never lower
+    /// than `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,

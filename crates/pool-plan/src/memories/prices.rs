@@ -1,6 +1,6 @@
 //! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
-//! memory's prices while the memory is full. It thereby solves the dual of the linear program that
-//! assigns buffers to memories.
+//! memory's prices while the memory is full. The method thereby solves the dual of the linear
+//! program that assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
@@ -129,8 +129,9 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the lower bound that follows from the prices, as a floating-point number. Also returns
-/// the number of live bytes in each section if each buffer is placed in the cheapest memory.
+/// Returns the lower bound that follows from the prices, as a floating-point number. The function
+/// also returns the number of live bytes in each section if each buffer is placed in the cheapest
+/// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices

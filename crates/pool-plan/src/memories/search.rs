@@ -24,7 +24,7 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared. It consists of the number of bytes that exceed
+/// The key by which assignments are compared. The key consists of the number of bytes that exceed
 /// capacities, and the cost.
 type Badness = (u64, u64);
 

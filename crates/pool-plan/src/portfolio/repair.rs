@@ -19,8 +19,8 @@ use crate::search::Neighbours;
 const MEAN_COST: f64 = 65_536.0;
 /// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item that must not move. It exceeds the total cost of displacing all
-/// other items.
+/// The cost of displacing an item that must not move. The cost exceeds the total cost of displacing
+/// all other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The work for checking conflicts is added to this
 /// amount.

@@ -123,9 +123,9 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 pub(crate) struct Ranks {
     /// The rank of each item. The item of rank 0 is tried first.
     ranks: Vec<u32>,
-    /// The keys that break ties between items in equally crowded sections. They are for orders that
-    /// begin with the items in crowded sections. While items are placed, other sections become the
-    /// most crowded ones.
+    /// The keys that break ties between items in equally crowded sections. The keys are for orders
+    /// that begin with the items in crowded sections. While items are placed, other sections become
+    /// the most crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
 

@@ -114,7 +114,7 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it. Also the number of these
+    // For each buffer, the number of buffers that share bytes with it, and the number of these
     // buffers that are ordered with it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);

@@ -34,8 +34,8 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
 /// every plan, because all of these buffers are live at one time.
 ///
 /// # Errors
-/// Fails if an index belongs to no buffer or is listed twice. Also fails if a buffer is not live
-/// when most of the buffers are live.
+/// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
+/// is not live when most of the buffers are live.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {

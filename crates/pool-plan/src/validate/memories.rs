@@ -1,6 +1,6 @@
 //! Validation of a plan for several memories. The validator checks each memory as an interval
-//! problem. It also checks the plan's cost and the lower bound that follows from the prices. The
-//! validator shares no code with the solver.
+//! problem. The validator also checks the plan's cost and the lower bound that follows from the
+//! prices. The validator shares no code with the solver.
 
 use super::interval;
 use crate::buffer::Buffer;

@@ -27,7 +27,7 @@ pub(crate) struct Account {
     /// are branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace that the body must follow. It comes from a dry run or from the graph to be
+    /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
     /// updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,

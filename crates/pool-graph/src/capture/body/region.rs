@@ -39,7 +39,8 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The additional record of the region's uses. It exists only for memory that the session owns.
+    /// The additional record of the region's uses. The record exists only for memory that the
+    /// session owns.
     pub(crate) access: RegionAccess,
 }
 

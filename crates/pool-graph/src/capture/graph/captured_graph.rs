@@ -32,8 +32,8 @@ use crate::verify::Verification;
 ///   use. The second kind refers to blocks that a lease of the session keeps. A caller that
 ///   enqueues other work must use `unsafe` code, and promises that the memory of this work also
 ///   stays valid. Work that was enqueued on a stream without using the capture is detected. To
-///   detect such work, the capture records the last nodes of each stream. It also requires that
-///   each node of the graph belongs to an operation of the capture. No other code can end the
+///   detect such work, the capture records the last nodes of each stream. The capture also requires
+///   that each node of the graph belongs to an operation of the capture. No other code can end the
 ///   capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
@@ -52,7 +52,7 @@ use crate::verify::Verification;
 ///   different streams may share a block only if none of these graphs writes to the block. The
 ///   capture checks this condition before each operation that writes, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back.
-///   It has checked that full edges order any two temporaries that share bytes.
+///   The verifier has checked that full edges order any two temporaries that share bytes.
 /// - *An update takes effect completely or not at all.* An update is a separate capture that uses
 ///   the graph's memory. The body of the update performs the same steps as before, and the result
 ///   is verified like the first capture. The old nodes and their host memory are destroyed only
@@ -239,8 +239,8 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
-    /// on this stream. A replay makes two driver calls. One sets the current context, and one
-    /// launches the graph.
+    /// on this stream. A replay makes two driver calls. The first call sets the current context,
+    /// and the second call launches the graph.
     ///
     /// # Errors
     ///

@@ -18,8 +18,8 @@
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
 //! the search may choose any section. This is its advantage over a search that places items in
 //! order of their offsets. The search focuses on the sections that failed most often (weighted
-//! degrees, Boussemart et al. 2004). It does not repeat their failures for each arrangement of
-//! distant sections. The search restarts with other preferences after a number of dead ends, and
+//! degrees, Boussemart et al. 2004). The search does not repeat their failures for each arrangement
+//! of distant sections. The search restarts with other preferences after a number of dead ends, and
 //! this number increases with each restart. The weights of failures are kept for a number of
 //! restarts, and are then reset.
 
