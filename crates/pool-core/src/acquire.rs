@@ -59,7 +59,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
-        // other view of it exists. Blocks are always initialised, and every byte pattern is a valid
+        // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
         // `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
         // SAFETY: `kept` and `slot` were returned by the same reservation.
@@ -84,7 +84,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   subscriber or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: blocks are always initialised, and every byte pattern is a valid `PodElement`.
+        // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 

@@ -40,7 +40,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   power of two and at least `ALIGN`.
 /// - [`allocate`](Self::allocate) is always called with a nonzero multiple of `ALIGN` as `bytes`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
-///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialised
+///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialized
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
 ///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
@@ -226,7 +226,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Safety
     ///
     /// The block must stay allocated throughout `'s`, and no other view of the block may be used
-    /// during that time. The block must hold at least `length` elements of `T` that are initialised
+    /// during that time. The block must hold at least `length` elements of `T` that are initialized
     /// and valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
@@ -325,7 +325,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// this trait if its fills and copies run asynchronously, even if its memory is host memory.
 ///
 /// The scopes of a host backend hand out slices of any type `T: Copy`, even if the type contains
-/// padding or the memory is uninitialised. For types that are not an `Element`, the pool creates
+/// padding or the memory is uninitialized. For types that are not an `Element`, the pool creates
 /// slices from the host pointer instead of calling [`view`](PoolBackend::view).
 ///
 /// # Safety
@@ -339,9 +339,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
-/// - The pool may leave some bytes of a block uninitialised. The methods that write to a block must
+/// - The pool may leave some bytes of a block uninitialized. The methods that write to a block must
 ///   therefore not read bytes or create references to elements before they have written them. If a
-///   backend keeps freed blocks for later allocations, it must initialise these blocks before
+///   backend keeps freed blocks for later allocations, it must initialize these blocks before
 ///   `allocate` returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
@@ -373,7 +373,7 @@ pub struct LooseBlock<K> {
     pub(crate) block: K,
     /// The number of bytes that were allocated for the block, or 0 if there is no block.
     pub(crate) bytes: usize,
-    /// The number of bytes at the start of the block that may be uninitialised.
+    /// The number of bytes at the start of the block that may be uninitialized.
     pub(crate) uninitialised: usize,
 }
 
@@ -428,11 +428,11 @@ pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::D
 /// Specifies how the elements of newly acquired memory are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// The elements may be read before they are written, so the memory must be initialised and may
+    /// The elements may be read before they are written, so the memory must be initialized and may
     /// expose the contents of an earlier use.
     Read,
     /// All elements are written before they are read, or are handed out as memory that may be
-    /// uninitialised.
+    /// uninitialized.
     Write,
 }
 
@@ -622,7 +622,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// cursor, is no longer in use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves initialised memory for `length` elements of `T` without moving the cursor. This
+    /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
     /// method is on the hot path of every acquire.
     ///
     /// # Safety
@@ -671,7 +671,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must have stepped past `taken`, and no view of that memory may be in use.
+    /// This cursor must have moved past `taken`, and no view of that memory may be in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
     /// Acquires the reserved memory and then fills it. If filling fails, the memory is returned to
@@ -691,8 +691,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
-            // SAFETY: the cursor just stepped past `reserved`, and the caller guarantees that no
-            // view of this memory is used after an error.
+            // SAFETY: the cursor just moved past `reserved`, and the caller guarantees that no view
+            // of this memory is used after an error.
             unsafe { self.step_back(reserved) };
         }
         filled
@@ -708,10 +708,10 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
-    /// its memory, and that view must not be used after this call. The first `vector.length`
-    /// elements must be initialised. If `vector.plain` is `true`, every byte of every element must
-    /// be initialised.
+    /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
+    /// memory, and that view must not be used after this call. The first `vector.length` elements
+    /// must be initialized. If `vector.plain` is `true`, every byte of every element must be
+    /// initialized.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,
@@ -725,10 +725,10 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
-    /// its memory, and that view must not be used after this call. The first `vector.length`
-    /// elements may be viewed again after this call. No other cursor of the pool may be used while
-    /// this cursor is in use.
+    /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
+    /// memory, and that view must not be used after this call. The first `vector.length` elements
+    /// may be viewed again after this call. No other cursor of the pool may be used while this
+    /// cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
@@ -741,7 +741,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// The elements must have a nonzero size, and if `plain` is `true`, all bytes of the elements
-    /// must be initialised. No view of memory at or above the cursor may be in use, except the
+    /// must be initialized. No view of memory at or above the cursor may be in use, except the
     /// caller's view of these elements. The caller's view must not be used after this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
@@ -800,7 +800,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn note_caller(&self) {}
 }
 
-/// An array to which a handle refers.
+/// An array that a handle refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
@@ -816,9 +816,9 @@ pub struct VectorMemory<M> {
     pub(crate) memory: M,
     /// The number of elements that fit in the vector's memory.
     pub(crate) capacity: usize,
-    /// The number of initialised elements.
+    /// The number of initialized elements.
     pub(crate) length: usize,
-    /// `true` if every byte of every element is initialised.
+    /// `true` if every byte of every element is initialized.
     pub(crate) plain: bool,
 }
 
@@ -919,17 +919,17 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The memory must be reserved for `length` elements of the handle's type, and must be the last
-    /// memory that its cursor stepped past. No other handle may have the same `serial`.
+    /// memory that its cursor moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the first `length` elements of the array may become uninitialised after this
+    /// Records that the first `length` elements of the array may become uninitialized after this
     /// call.
     ///
     /// # Safety
     ///
     /// The memory must be reserved for at least `length` elements of `T`, and its scope must be
-    /// open. Either the cursor must have stepped past the memory, or no other code may run before
-    /// the caller acquires it.
+    /// open. Either the cursor must have moved past the memory, or no other code may run before the
+    /// caller acquires it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
@@ -939,7 +939,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The memory must have been reserved for at least `length` elements of `T`, and the cursor
-    /// must have stepped past it. No other view of the memory may be in use while the returned view
+    /// must have moved past it. No other view of the memory may be in use while the returned view
     /// is in use. The elements must be valid values of `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
@@ -1056,8 +1056,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have stepped past
-    /// the memory, because `element` is user code that may acquire arrays from the same scope.
+    /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have moved past the
+    /// memory, because `element` is user code that may acquire arrays from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where

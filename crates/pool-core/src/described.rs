@@ -90,8 +90,8 @@ impl<B: PoolBackend> Scope<'_, B> {
     /// and no other part of the [`DescribedBlock`] may be in use.
     #[inline(always)]
     pub unsafe fn give_back_described(&self, taken: TakenMemory<'_, B>) {
-        // SAFETY: this scope's cursor has stepped past the memory, and the caller guarantees that
-        // no view of it exists.
+        // SAFETY: this scope's cursor has moved past the memory, and the caller guarantees that no
+        // view of it exists.
         unsafe { self.cursor.step_back(taken.0) };
     }
 }

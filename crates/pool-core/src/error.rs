@@ -73,16 +73,16 @@ pub enum PoolError<E> {
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array to which the handle refers was rewound or freed, or its slot was handed out again.
+    /// The array that the handle refers to was rewound or freed, or its slot was handed out again.
     StaleHandle {
-        /// The number of the slot to which the handle refers.
+        /// The number of the slot that the handle refers to.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
     /// Two of the handles passed to one call are the same.
     RepeatedHandle {
-        /// The number of the slot to which both handles refer.
+        /// The number of the slot that both handles refer to.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation, such as an allocator's

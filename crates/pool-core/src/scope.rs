@@ -40,7 +40,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// - The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
+/// - The memory of a slot is handed out only when a cursor moves past that slot. Scopes implement
 ///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
 ///   filled and has no view. Also, nothing may have been acquired after the slot.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
@@ -50,17 +50,17 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - Slots never move in memory. Only slots at or above the cursor are grown or freed. The memory
 ///   of a view therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
-///   Every byte pattern is valid for such a type. Blocks are initialised when they are allocated,
-///   and no view of plain data can make their bytes uninitialised. The host may write values of
+///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
+///   and no view of plain data can make their bytes uninitialized. The host may write values of
 ///   other types (with padding or pointers) to a slot. Before such a write, the pool records how
-///   many bytes of the slot may become uninitialised. The pool zeroes all bytes that may be
-///   uninitialised before it next hands out the slot with recycled contents.
+///   many bytes of the slot may become uninitialized. The pool zeroes all bytes that may be
+///   uninitialized before it next hands out the slot with recycled contents.
 /// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
-///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
-///   While a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the
-///   backend) may run and may hold the same scope. While user code runs, the pool is marked as busy
-///   and the recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does
-///   not free anything.
+///   cursor. Closures and the backend's writes run after the cursor has moved past the slot. While
+///   a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the backend) may
+///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
+///   recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does not free
+///   anything.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   exchanges that block for the block of an idle slot. A vector that was created without capacity
 ///   does not use the block of its slot until the first push. The first push then hands out the
@@ -68,9 +68,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
 ///   work for any lifetime of the inner scope. Only the array that it returns can therefore outlive
 ///   that scope.
-/// - A box or an allocator owns memory that the cursor has stepped past, just as a view does.
-///   Memory that an allocator's collections free is reused only by the allocator itself, and only
-///   at the end of its chunk. The scope's cursor never moves back over an allocator's chunk.
+/// - A box or an allocator owns memory that the cursor has moved past, just as a view does. Memory
+///   that an allocator's collections free is reused only by the allocator itself, and only at the
+///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -83,7 +83,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | keep more of an inner scope than its closure returns | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
 /// | forget or leak a box or a collection | the values are not dropped, but the memory still returns to the scope |
-/// | leave padding or uninitialised bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
+/// | leave padding or uninitialized bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
 /// | forget a scope, panic inside a scope, or return early | no effect on other scopes |
 /// | request too much memory | a typed error that does not affect live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |

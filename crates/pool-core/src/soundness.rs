@@ -125,7 +125,7 @@
 //! let flags = scope.acquire::<bool, _>([2, 4]); // recycled_bool_array
 //! ```
 //!
-//! ## A view cannot make its block uninitialised
+//! ## A view cannot make its block uninitialized
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -200,7 +200,7 @@
 //! assert_eq!(references, [&3, &3]);
 //! ```
 //!
-//! ## Uninitialised memory cannot be read as a value
+//! ## Uninitialized memory cannot be read as a value
 //!
 //! ```compile_fail,E0308
 //! # use pool_conformance::HeapBackend as Memory;
@@ -209,7 +209,7 @@
 //! let numbers: &mut [f64] = scope.acquire_uninit::<f64, _>(8); // uninitialised_read_as_a_value
 //! ```
 //!
-//! ## Uninitialised memory cannot outlive its scope
+//! ## Uninitialized memory cannot outlive its scope
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;

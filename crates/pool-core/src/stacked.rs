@@ -86,7 +86,7 @@ use crate::slot_ref::SlotRef;
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | unlimited on the host |
 /// | device memory that another stream uses | the bytes of each array are ordered separately, and while such an array is live, later acquires take the cold path |
-/// | an array whose elements have padding or are uninitialised | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
+/// | an array whose elements have padding or are uninitialized | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {
@@ -175,7 +175,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
     /// system. The addresses of those pages stay valid. Returns the number of bytes that were
     /// returned to the system, or 0 if the system does not support this. The bytes remain
-    /// initialised after this call.
+    /// initialized after this call.
     ///
     /// # Safety
     ///

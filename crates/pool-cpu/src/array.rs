@@ -72,7 +72,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that was
 /// acquired with a shape, whether it contains zeros, a repeated value, computed elements or
-/// uninitialised memory.
+/// uninitialized memory.
 ///
 /// ```
 /// use core::mem::MaybeUninit;

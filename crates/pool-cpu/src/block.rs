@@ -231,7 +231,7 @@ mod tests {
                 let block = allocate(bytes, huge_pages).unwrap();
                 let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
                 assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
-                // SAFETY: `block` is a new, initialised block of `bytes` bytes that nothing else
+                // SAFETY: `block` is a new, initialized block of `bytes` bytes that nothing else
                 // uses.
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");

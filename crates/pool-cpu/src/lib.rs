@@ -23,14 +23,14 @@
 //!
 //! The crate is `no_std` and requires `alloc`. The crate supports 32-bit microcontrollers, and the
 //! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`.
-//! While a pool grows, it allocates blocks and slot tables with the global allocator, and
-//! afterwards it does not allocate any memory. On a system without a heap, a loop therefore only
-//! needs a global allocator that manages a static buffer. A bump allocator is sufficient, and this
-//! crate's `static_memory` test contains a bump allocator in forty lines. The crate does not
-//! provide a backend that uses a static buffer, because a backend can only provide blocks. The
-//! pool's slot tables (2 KiB for 31 slots) would still have to be allocated with the global
-//! allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
-//! `PoolError::Bookkeeping` if there is no room for a slot table.
+//! While a pool grows, it allocates blocks and slot tables with the global allocator, and afterward
+//! it does not allocate any memory. On a system without a heap, a loop therefore only needs a
+//! global allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
+//! `static_memory` test contains a bump allocator in forty lines. The crate does not provide a
+//! backend that uses a static buffer, because a backend can only provide blocks. The pool's slot
+//! tables (2 KiB for 31 slots) would still have to be allocated with the global allocator. If the
+//! static buffer is full, the error is `PoolError::OutOfMemory`, or `PoolError::Bookkeeping` if
+//! there is no room for a slot table.
 //!
 //! # Features
 //!

@@ -23,7 +23,7 @@ use crate::reclaim::Reclaim;
 /// The address of device memory.
 pub type Address = sys::CUdeviceptr;
 
-/// Returns the sizes of the free and the total memory of the device to which a context belongs.
+/// Returns the sizes of the free and the total memory of the device that a context belongs to.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;

@@ -111,7 +111,7 @@ pub enum CudaError {
          context"
     )]
     WrongContext {
-        /// The ordinal of the device to which both contexts belong.
+        /// The ordinal of the device that both contexts belong to.
         ordinal: u32,
     },
     /// A stream is being captured into a graph, and the operation cannot become part of a graph.

@@ -25,7 +25,7 @@ pub trait Resource: Send + 'static {
     /// The kind under which [`Leftovers`] counts the resource.
     const KIND: LeftoverKind;
 
-    /// Returns the context to which the resource belongs, or `None` if each part of the resource
+    /// Returns the context that the resource belongs to, or `None` if each part of the resource
     /// belongs to a context of its own.
     fn context(&self) -> Option<&CudaContext>;
 

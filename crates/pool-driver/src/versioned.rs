@@ -15,7 +15,7 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture to which a stream belongs, and the position of the stream in this capture.
+/// The capture that a stream belongs to, and the position of the stream in this capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
     /// The status of the capture, which is active, invalidated, or none.
@@ -125,7 +125,7 @@ static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// Queries the capture to which a stream belongs.
+/// Queries the capture that a stream belongs to.
 ///
 /// If edges of the captured graph have data, the driver rejects a query that does not request this
 /// data. Therefore this function requests the data from every driver that supports it, but does not

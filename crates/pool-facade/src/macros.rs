@@ -160,8 +160,8 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body is outside the labelled block, because an unlabelled `break` in the body would
-        // be rejected inside a labelled block.
+        // The body is outside the labeled block, because an unlabeled `break` in the body would be
+        // rejected inside a labeled block.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {

@@ -8,8 +8,8 @@
 //! memory is neither reused nor freed, even if the pool or arena has been dropped.
 //!
 //! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates memory
-//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. The source is
-//! useful for tests and for planning without a GPU.
+//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. Such a source
+//! is useful for tests and for planning without a GPU.
 //!
 //! ```
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};

@@ -9,8 +9,8 @@ use std::fmt;
 ///
 /// Ties in the order are broken by the starts of the buffers, and then by their positions in the
 /// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
-/// instead of by position. The plan of an interval problem is at least as good as the plan of every
-/// heuristic, if the tolerance is 1 and no capacity is set. The heuristics listed in
+/// instead of by position. If the tolerance is 1 and no capacity is set, the plan of an interval
+/// problem is at least as good as the plan of every heuristic. The heuristics listed in
 /// [`Plan::untried`](crate::Plan::untried) are excepted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -104,12 +104,12 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserialises a problem, and passes each buffer to a closure that may change the buffer
+    /// Deserializes a problem, and passes each buffer to a closure that may change the buffer
     /// before it is validated. For example, the closure may increase alignments or remove fixed
     /// offsets.
     ///
     /// # Errors
-    /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
+    /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
     /// modified buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,

@@ -1,5 +1,5 @@
-//! An offline memory planner, which places buffers with known lifetimes in such a way that together
-//! they need as few bytes as possible. Each plan contains a certificate that states a lower bound.
+//! An offline memory planner. The planner places buffers with known lifetimes so that they need as
+//! few bytes as possible. Each plan contains a certificate that states a lower bound.
 //!
 //! The crate solves three kinds of problem. In an [`IntervalProblem`], each buffer is live from one
 //! time to another, as if all buffers were used on a single stream. In a [`HappensBeforeProblem`],
@@ -39,7 +39,7 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `serde` | problems, options and plans can be serialised | serde |
+//! | `serde` | problems, options and plans can be serialized | serde |
 //! | `record` | `GraphRecord`: reads and writes files with a graph problem, its plan, streams and callers; enables `serde` | serde_json |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,7 +1,7 @@
 //! The interval problem in the form that the solvers need, with time divided into sections.
 //!
 //! A section represents a time at which the set of live buffers is not a subset of the set at a
-//! neighbouring time. Two buffers are live at the same time if and only if they share a section.
+//! neighboring time. Two buffers are live at the same time if and only if they share a section.
 
 use std::ops::Range;
 

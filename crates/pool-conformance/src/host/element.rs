@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use crate::element::Sample;
 
-/// An element of any `Copy` type whose contents can be recognised in a test.
+/// An element of any `Copy` type whose contents can be recognized in a test.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
     /// `true` if writing elements of this type marks their slot.
     const MARKS: bool;

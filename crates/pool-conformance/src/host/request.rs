@@ -46,8 +46,8 @@ pub enum HostForm {
 }
 
 impl HostForm {
-    /// Returns `true` if the method returns uninitialised memory, in which some elements may stay
-    /// uninitialised.
+    /// Returns `true` if the method returns uninitialized memory, in which some elements may stay
+    /// uninitialized.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))
     }

@@ -46,7 +46,7 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
     }
 }
 
-/// An array to which a handle refers. The array may be live or stale.
+/// An array that a handle refers to. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
     /// The handle. The type of the handle is `Handle<T>` for the element type `T` that `kind`

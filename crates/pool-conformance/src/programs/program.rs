@@ -124,7 +124,7 @@ pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
     /// is acquired, no slice is kept.
     pub steps: Vec<Step>,
-    /// The call that acquires the slice, with a method that initialises its elements.
+    /// The call that acquires the slice, with a method that initializes its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,

@@ -90,7 +90,7 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// Returns the slot and the length of the array to which a current handle refers.
+/// Returns the slot and the length of the array that a current handle refers to.
 ///
 /// A handle is invariant in its element type `T`. The handle was therefore created by an acquire of
 /// `T`, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array
@@ -250,7 +250,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns a view of the array to which a handle refers.
+    /// Returns a view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -265,7 +265,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns a view for writing the array to which a handle refers.
+    /// Returns a view for writing the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns views for writing the arrays to which several handles refer.
+    /// Returns views for writing the arrays that several handles refer to.
     ///
     /// # Errors
     ///

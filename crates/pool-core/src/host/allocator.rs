@@ -301,8 +301,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         // SAFETY: the memory was just reserved through this cursor, and no user code has run since
         // the reservation.
         unsafe { self.scope.cursor.step(memory) };
-        // SAFETY: the memory was reserved for `bytes` bytes, the cursor has stepped past it, and
-        // the scope is open.
+        // SAFETY: the memory was reserved for `bytes` bytes, the cursor has moved past it, and the
+        // scope is open.
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // In a stack, each address belongs to at most one chunk, and the end of one chunk is never
@@ -356,7 +356,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
-        // SAFETY: the cursor has stepped past the memory. The memory contains only this allocation,
+        // SAFETY: the cursor has moved past the memory. The memory contains only this allocation,
         // and the allocation's owner does not use it during this call. Any bytes are a valid
         // `MaybeUninit`.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
@@ -392,7 +392,7 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
 }
 
-// SAFETY: the scope's cursor has stepped past the memory of every allocation. Memory is handed out
+// SAFETY: the scope's cursor has moved past the memory of every allocation. Memory is handed out
 // only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
 // or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
 // allocator and of every reference to it. Moving the allocator does not move any allocation. The

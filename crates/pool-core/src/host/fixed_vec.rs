@@ -44,7 +44,7 @@ pub struct FixedVec<'s, T> {
     /// its memory. The field is not a reference, because a function may accept the vector by value.
     /// The function would then assert that no other pointer accesses the memory until it returns.
     room: NonNull<[MaybeUninit<T>]>,
-    /// The number of initialised elements at the start of the memory.
+    /// The number of initialized elements at the start of the memory.
     length: usize,
     lifetime: PhantomData<&'s mut [T]>,
 }
@@ -109,18 +109,18 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the slot was acquired for `capacity` elements with the size and alignment of `T`.
         // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
-        // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
+        // SAFETY: the length is 0, so no element needs to be initialized. `take_unwritten` has
         // already marked the slot, unless `T` is plain.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
 
 impl<'s, T: Copy> FixedVec<'s, T> {
-    /// Creates a vector in memory whose first `length` elements are initialised.
+    /// Creates a vector in memory whose first `length` elements are initialized.
     ///
     /// # Safety
     ///
-    /// The first `length` elements of `room` must be initialised, and `length` must be at most the
+    /// The first `length` elements of `room` must be initialized, and `length` must be at most the
     /// length of `room`. The slot that contains the memory must be marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
@@ -274,7 +274,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
         // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
-        // SAFETY: `count` initialised elements start at `drained`, and the vector remains borrowed
+        // SAFETY: `count` initialized elements start at `drained`, and the vector remains borrowed
         // for as long as the slice is in use.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
@@ -351,7 +351,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: `length` elements are initialised. The memory belonged only to this vector for
+        // SAFETY: `length` elements are initialized. The memory belonged only to this vector for
         // `'s`, and now belongs only to the slice.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
@@ -370,7 +370,7 @@ impl<T> Deref for FixedVec<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the first `length` elements are initialised.
+        // SAFETY: the first `length` elements are initialized.
         unsafe { slice::from_raw_parts(self.start(), self.length) }
     }
 }
@@ -378,7 +378,7 @@ impl<T> Deref for FixedVec<'_, T> {
 impl<T> DerefMut for FixedVec<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the first `length` elements are initialised, and only values of `T` are written
+        // SAFETY: the first `length` elements are initialized, and only values of `T` are written
         // to them.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }

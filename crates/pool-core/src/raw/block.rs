@@ -115,7 +115,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).armed_by_view = false };
     // The mark is removed together with the block, because every new block of the slot is
-    // initialised. SAFETY: the slot's record is live, and no reference to it exists.
+    // initialized. SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
     state.note_released(bytes);

@@ -1,8 +1,8 @@
-//! The mark on a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
+//! The mark on a slot whose block may contain uninitialized bytes. Uninitialized bytes come from
 //! values with padding, or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words, from the start of the block, that may contain
-//! uninitialised bytes. Before a marked slot is handed out for reading, all of its marked words are
+//! uninitialized bytes. Before a marked slot is handed out for reading, all of its marked words are
 //! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked
 //! slot requires no check for a mark.
 
@@ -28,7 +28,7 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, which may become uninitialised from now on.
+/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized from now on.
 /// If the slot already has a longer mark, the longer mark is kept.
 ///
 /// # Safety

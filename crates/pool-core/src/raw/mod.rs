@@ -63,13 +63,13 @@
 //!    operation holds no lock, and holds no reference to data that other methods of the pool read.
 //!    Unwinding removes the mark, and leaves every slot valid (invariant 6).
 //!
-//! 10. **Either a block is initialised, or its slot is marked**. Before a byte of a block can
-//!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A
+//! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
+//!     become uninitialized, the mark in the slot's record covers the word of that byte (`mark`). A
 //!     mark never shrinks until all marked words have been zeroed, or the slot receives another
 //!     block. A marked slot advertises 0 words, and the cold function zeroes its marked words
 //!     before the slot is handed out for reading.
 //!
-//! 11. **A backend or a user's closure writes to a block only after the cursor has stepped past the
+//! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. Because the slot is below the cursor during the write, the pool does not
 //!     need to be marked as busy.
 //!

@@ -53,7 +53,7 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 /// # Safety
 ///
 /// The slot must be reserved for `count` elements of `T`, and `count` must be the product of `dims`
-/// (invariant 8). The cursor must not have stepped past the slot, so that no reference into the
+/// (invariant 8). The cursor must not have moved past the slot, so that no reference into the
 /// slot's set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,

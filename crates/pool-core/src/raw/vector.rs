@@ -39,7 +39,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     let slot = vector.memory;
     let from = slot.start::<T>();
     if vector.capacity == 0 {
-        // SAFETY: the cursor has stepped past the slot. Only the vector has a view of the slot, and
+        // SAFETY: the cursor has moved past the slot. Only the vector has a view of the slot, and
         // that view contains no byte of the slot's block.
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;

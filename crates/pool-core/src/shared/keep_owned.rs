@@ -125,7 +125,7 @@ impl<B: HostBackend> Scope<'_, B> {
         // this call, and has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot, and the slot's record stored the block's
-        // size and its number of uninitialised bytes.
+        // size and its number of uninitialized bytes.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {
             memory.mark(memory.bytes());

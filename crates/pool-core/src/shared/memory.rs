@@ -87,7 +87,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend cannot order or initialise the memory.
+    /// Returns [`PoolError::Backend`] if the backend cannot order or initialize the memory.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
         &mut self,

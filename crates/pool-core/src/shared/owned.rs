@@ -44,7 +44,7 @@ use crate::element::Element;
 ///    array from it, exists (module `store`).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
-///    block that may be uninitialised is zeroed before the block's contents are recycled.
+///    block that may be uninitialized is zeroed before the block's contents are recycled.
 ///
 /// 4. Every view borrows its array.
 ///

@@ -28,7 +28,7 @@ pub trait ContextSource<B: PoolBackend> {
     /// Returns the backend's error if the context cannot be created.
     fn context(&self) -> Result<B::Context, B::Error>;
 
-    /// Returns the device to which the memory belongs.
+    /// Returns the device that the memory belongs to.
     fn device(&self) -> Device;
 }
 

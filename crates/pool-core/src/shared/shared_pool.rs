@@ -72,8 +72,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other only in three cases: during a [`trim`](Self::trim), when the pool is not allowed to
-/// grow, or when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// each other during a [`trim`](Self::trim), when the pool is not allowed to grow, and when the
+/// last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -87,11 +87,11 @@ pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
 // SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
+// `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
 // SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
+// `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
@@ -157,7 +157,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
     /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
     /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
-    /// the memory cannot be initialised or ordered.
+    /// the memory cannot be initialized or ordered.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {

@@ -59,7 +59,7 @@ impl Demand {
 /// therefore fails the comparison with `end`, even if the memory for that acquire is clean.
 ///
 /// The result is sound because the span ends at or below `written_end`. The span may therefore be
-/// handed out (invariants 3 and 12), and its bytes are initialised (invariant 6).
+/// handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
 #[inline]
 fn clean_span<B: StackedBackend>(
     state: &StackState<B>,

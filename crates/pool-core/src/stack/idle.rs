@@ -49,7 +49,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 /// Gives all whole pages after the cursor in the cursor's chunk back to the operating system. The
 /// returned value is the number of bytes that were given back to the operating system. The chunk
 /// and its dirty ranges do not change, because the bytes of the pages that are given back are
-/// initialised.
+/// initialized.
 ///
 /// # Safety
 ///

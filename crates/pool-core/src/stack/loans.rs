@@ -49,7 +49,7 @@ impl Offer {
         borrower: &StackState<B>,
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
-        // cursor has not yet stepped past.
+        // cursor has not yet moved past.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()

@@ -43,7 +43,7 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. Steps are
 //!    rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialised or in a dirty range** (`dirty`). `end` is
+//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (`dirty`). `end` is
 //!    at or below the lowest dirty byte, so an acquire for reading calls the cold function if its
 //!    memory contains a dirty byte. The cold function checks whether the array contains dirty
 //!    bytes, and zeroes them. `written_end` is the end of the chunk, and applies to acquires whose

@@ -30,8 +30,9 @@
 //! - **A lean pool has not changed since it was checked.** `enter_rarely` checks the pool before it sets the flag
 //!   `is_lean`. An operation that changes the pool's chunks, counters, ranges or modes sets its ends or schedules a
 //!   merge, and both clear the flag. `lend_simply` and `give_back_simply` undo each other, and keep the flag.
-//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but not in the middle of
-//!   a step. All allocations and frees come first, and the innermost pool is looked up afterwards.
+//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but
+//!   not in the middle of a step. All allocations and frees come first, and the innermost pool is
+//!   looked up afterward.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};

@@ -98,9 +98,9 @@ pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used only while it is locked. The registry accesses only three parts of
-// other threads: atomics, data protected by the lock, and pools that the protocol of the module has
-// transferred to the registry. The bound ensures that pools may be sent to another thread.
+// SAFETY: the registry is used only while it is locked. The registry accesses only atomics of other
+// threads, data protected by the lock, and pools that the module's protocol has transferred to the
+// registry. The bound ensures that pools may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {

@@ -85,11 +85,11 @@ impl BlockUser {
     /// Returns the address of the user's stream if this user probably holds the only reference to
     /// the stream. The check is only approximate.
     ///
-    /// A pool assumes that a stream receives no further work if the pool holds the only strong
-    /// reference to the stream and no weak reference can be upgraded. The pool must count the
-    /// references *before* it waits for the stream. Another thread may launch work on the stream
-    /// and drop its reference to the stream at any time. The pool's check can run before or after
-    /// the other thread drops its reference:
+    /// A pool assumes that a stream receives no further work in one case. The pool holds the only
+    /// strong reference to the stream, and no weak reference can be upgraded. The pool must count
+    /// the references *before* it waits for the stream. Another thread may launch work on the
+    /// stream and drop its reference to the stream at any time. The pool's check can run before or
+    /// after the other thread drops its reference:
     ///
     /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for the
     ///   stream again when the block is next used.

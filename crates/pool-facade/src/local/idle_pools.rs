@@ -165,8 +165,8 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
 }
 
 /// `true` if the system provides a barrier on all threads, although the system may still refuse to
-/// execute the barrier. If the system refuses the barrier, a thread handles requests in two cases:
-/// when a pool is returned out of order, and when a method of a guard reads the idle pools.
+/// execute the barrier. If the system refuses the barrier, a thread handles requests when a pool is
+/// returned out of order. The thread also does so when a method of a guard reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Removes an idle pool from the calling thread's list and returns it.

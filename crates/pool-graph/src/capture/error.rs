@@ -73,7 +73,7 @@ pub enum CaptureError {
     WrongContext {
         /// The ordinal of the session's device.
         session: usize,
-        /// The ordinal of the device to which the stream or the memory belongs.
+        /// The ordinal of the device that the stream or the memory belongs to.
         other: usize,
     },
     /// The stream is already being captured.

@@ -245,12 +245,12 @@ mod file {
     }
 
     impl MemoryProblem {
-        /// Deserialises a problem, and passes the memories and buffers to a closure that may change
+        /// Deserializes a problem, and passes the memories and buffers to a closure that may change
         /// them before they are validated. For example, the closure may limit the capacity of a
         /// memory, increase alignments or remove fixed offsets.
         ///
         /// # Errors
-        /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
+        /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
         /// modified memories or buffers.
         pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
             from: D,

@@ -65,8 +65,8 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
-    /// The time at which planning started. The time spent on the lower bound also counts towards
-    /// the budget.
+    /// The time at which planning started. The time spent on the lower bound also counts toward the
+    /// budget.
     pub(crate) start: Instant,
     /// The options, such as budget, capacity and tolerance.
     pub(crate) options: &'a Options,

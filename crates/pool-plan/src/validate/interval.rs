@@ -1,6 +1,6 @@
 //! Validation of plans for interval problems, by time. The validator visits all starts and ends in
 //! order of time, and keeps the live buffers in a map sorted by offset. A new buffer must not
-//! overlap its lower or upper neighbour in the map.
+//! overlap its lower or upper neighbor in the map.
 
 use std::collections::BTreeMap;
 

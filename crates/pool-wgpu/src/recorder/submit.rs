@@ -50,7 +50,7 @@ impl Recorder<'_> {
     }
 
     /// Submits the recorded commands, and then the command buffers of the user. The recording is
-    /// empty afterwards, even if an error occurs.
+    /// empty afterward, even if an error occurs.
     ///
     /// # Errors
     ///

@@ -110,7 +110,7 @@ impl StagingPool {
         self.config
     }
 
-    /// Returns the CUDA context to which the buffers belong.
+    /// Returns the CUDA context that the buffers belong to.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context

@@ -10,7 +10,7 @@
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! is at the floor. Each of them then rests on another item, because an item that rests on nothing
+//! is at the floor. Each of these items then rests on another item. An item that rests on nothing
 //! could be moved down. If some plan is consistent with a vertex, some plan is therefore also
 //! consistent with one of the vertex's children.
 //!
