@@ -69,7 +69,7 @@ impl<B: HostBackend, E> ArmingView<B, E> {
         unsafe { self.slot.arm() };
     }
 
-    /// Returns the context of the view's pool, to which the slot refers.
+    /// Returns the context of the view's pool. The slot identifies this pool.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is

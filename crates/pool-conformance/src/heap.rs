@@ -157,7 +157,7 @@ unsafe impl PoolBackend for HeapBackend {
     }
 }
 
-/// A type with the alignment of a block, from which the dangling block is created.
+/// A type with the alignment of a block. The dangling block is created from this type.
 #[repr(align(64))]
 struct BlockAlignment;
 

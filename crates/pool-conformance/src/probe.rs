@@ -48,14 +48,14 @@ pub trait Probe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the address at which a view starts. If blocks have no addresses, returns a number
-    /// that identifies the bytes of the view. Like addresses, the identifying numbers must count
-    /// bytes, starting at a multiple of the backend's alignment.
+    /// Returns the start address of a view. If blocks have no addresses, returns a number that
+    /// identifies the bytes of the view. Like addresses, the identifying numbers must count bytes,
+    /// starting at a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// Returns the address at which a shared view starts. See [`address`](Self::address).
+    /// Returns the start address of a shared view. See [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
     /// Waits until all earlier work has finished, and returns the elements of a view.
@@ -183,7 +183,7 @@ pub trait Probe: 'static {
         None
     }
 
-    /// Returns the ledger to which the backend reports every block of this probe's contexts. The
+    /// Returns the ledger that receives a report of every block in this probe's contexts. The
     /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
     /// block.
     ///
@@ -211,7 +211,7 @@ pub trait Probe: 'static {
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// Methods with which the tests access a probe's backend and ledgers.
+/// Methods that the tests use to access a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =

@@ -88,7 +88,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
-    /// Acquires an array in which every byte is zero.
+    /// Acquires an array filled with zero bytes.
     ///
     /// # Panics
     ///

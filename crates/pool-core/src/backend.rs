@@ -44,8 +44,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
 ///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
-///   in which the block was allocated, even if the configuration has changed since then. `free`
-///   must never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
+///   as the block was allocated, even if the configuration has changed since then. `free` must
+///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
 ///   [`Context`](Self::Context) must not unwind either.
 /// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
 ///   the provenance of the block's pointer. The returned part begins less than `align` bytes after
@@ -473,8 +473,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool on which
-    /// [`enter`](Self::enter) may have been called.
+    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool that may have been
+    /// passed to [`enter`](Self::enter).
     ///
     /// # Safety
     ///

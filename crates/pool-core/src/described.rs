@@ -1,6 +1,6 @@
 //! Defines acquire methods for backends that store their own data with a cached shape. The methods
-//! `acquire_described` and `try_acquire_described` return the parts of an array, from which a
-//! backend builds its own view.
+//! `acquire_described` and `try_acquire_described` return the parts of an array. A backend builds
+//! its own view from these parts.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;

@@ -68,7 +68,7 @@ pub enum PoolError<E> {
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The identity of the pool with which the handle was used.
+        /// The identity of the pool that received the handle.
         pool: u64,
         /// The identity of the pool that created the handle.
         made_by: u64,
@@ -230,9 +230,9 @@ pub enum ShapeError {
         /// The number of elements in the view.
         length: usize,
     },
-    /// The index at which to split is greater than the length.
+    /// The index of the split is greater than the length.
     SplitOutOfRange {
-        /// The index at which the caller tried to split the array.
+        /// The index of the split.
         asked: usize,
         /// The length of the array or axis.
         extent: usize,

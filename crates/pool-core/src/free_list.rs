@@ -233,9 +233,9 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// An iteration over the pools of a list, during which the list does not contain these pools. When
-/// the iteration ends, all pools that were not kept are returned to the list in their original
-/// order.
+/// An iteration over the pools of a list. During the iteration, the list does not contain these
+/// pools. When the iteration ends, all pools that were not kept are returned to the list in their
+/// original order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
@@ -266,7 +266,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list to which the pool is added when its visit ends.
+    /// The list that the pool is added to when its visit ends.
     visited: &'a FreeList<B>,
 }
 

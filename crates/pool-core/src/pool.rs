@@ -42,7 +42,7 @@ pub struct Pool<B: PoolBackend> {
 }
 
 // SAFETY: the pool is the only owner of its state, tables and blocks. According to the contract of
-// `PoolBackend`, blocks may move to any thread to which the context may move. The pool's other data
+// `PoolBackend`, blocks may move to any thread that the context may move to. The pool's other data
 // is not bound to a thread. Descriptors are the backend's own data, and are only moved to another
 // thread if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>

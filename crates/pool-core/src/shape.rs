@@ -6,7 +6,7 @@ use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
 use crate::nd_view::NdView;
 
-/// The shape with which an array is acquired.
+/// The shape of an acquired array.
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|

@@ -50,7 +50,7 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
-    /// Returns empty statistics, to which other statistics can be [added](Self::plus).
+    /// Returns empty statistics, which other statistics can be [added](Self::plus) to.
     #[must_use]
     pub const fn none(name: &'static str, device: Device) -> Self {
         Self {

@@ -160,7 +160,7 @@ unsafe fn view_of<T: Element>(
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
 /// `slice_collapse`). Safe code cannot store an unrelated address in the header, because these
 /// methods derive each new address from the existing address. If the header's address equals the
-/// block's address, the header therefore still contains the address with which it was created.
+/// block's address, the header therefore still contains its original address.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -219,7 +219,7 @@ unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
 impl Drop for ErasedView {
     fn drop(&mut self) {
         // SAFETY: the function `drop` was created for the type of `header`, and `self` owns the
-        // value to which `header` points.
+        // value that `header` points to.
         unsafe { (self.drop)(self.header) };
     }
 }

@@ -202,7 +202,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// An exclusive borrow of a [`DeviceTensor`], through which cudarc's functions can write.
+/// An exclusive borrow of a [`DeviceTensor`] that lets cudarc's functions write to it.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 

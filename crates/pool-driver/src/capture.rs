@@ -1,4 +1,4 @@
-//! Queries whether a stream is being captured, and to which capture it belongs.
+//! Queries whether a stream is being captured, and which capture it belongs to.
 
 use cudarc::driver::{CudaStream, result, sys};
 

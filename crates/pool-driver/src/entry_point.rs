@@ -21,7 +21,7 @@ use crate::library;
 /// looked up when it is first called.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
-    /// The first version of CUDA in which the function has this signature. CUDA encodes a version
+    /// The first version of CUDA that has the function with this signature. CUDA encodes a version
     /// as a number: 12030 means CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,

@@ -60,8 +60,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream of any context wait for the point at which the event was recorded. This
-    /// method makes the stream's context current.
+    /// Makes a stream of any context wait for the recorded point of the event. This method makes
+    /// the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -117,7 +117,7 @@ impl Event {
         answer("cuStreamWaitEvent", waits)
     }
 
-    /// Returns `true` if all work before the point at which the event was recorded has completed.
+    /// Returns `true` if all work before the event's recorded point has completed.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {
@@ -127,8 +127,7 @@ impl Event {
         }
     }
 
-    /// Blocks the host until all work before the point at which the event was recorded has
-    /// completed.
+    /// Blocks the host until all work before the event's recorded point has completed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         let waited =

@@ -104,7 +104,7 @@ impl HostBuffer {
         self.0.bytes
     }
 
-    /// Returns the context in which the memory was allocated.
+    /// Returns the context that the memory was allocated in.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.context

@@ -16,9 +16,9 @@ use crate::error::CudaError;
 /// which `cuGetProcAddress` has its current signature.
 const OLDEST: u32 = 12_000;
 
-/// The file names under which the driver's library is installed. These names are a subset of the
-/// names that cudarc tries, in the same order. This crate does not call cudarc's
-/// `is_culib_present`. That function does not exist in builds that link the driver.
+/// The file names of the driver's library. These names are a subset of the names that cudarc tries,
+/// in the same order. This crate does not call cudarc's `is_culib_present`. That function does not
+/// exist in builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 

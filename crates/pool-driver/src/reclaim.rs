@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// The unit in which a [`Reclaim`] counts the memory of pools, in bytes. The sizes of all blocks
+/// The unit that a [`Reclaim`] uses to count the memory of pools, in bytes. The sizes of all blocks
 /// are multiples of this unit.
 const UNIT: usize = 256;
 

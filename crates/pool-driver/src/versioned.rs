@@ -22,8 +22,8 @@ pub struct CaptureInfo {
     pub status: sys::CUstreamCaptureStatus,
     /// The ID that the driver has assigned to the capture.
     pub id: u64,
-    /// The nodes on which the stream's next operation depends, in an array that the driver owns.
-    /// The array is valid until any thread makes the next call that uses this stream, or until the
+    /// The nodes that the stream's next operation depends on, in an array that the driver owns. The
+    /// array is valid until any thread makes the next call that uses this stream, or until the
     /// capture ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of nodes in this array.

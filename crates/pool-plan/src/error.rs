@@ -20,7 +20,7 @@ pub enum PlanError {
     InvertedLifetime {
         /// The name of the buffer.
         id: String,
-        /// The time at which the buffer's lifetime begins.
+        /// The start time of the buffer's lifetime.
         lower: i64,
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
@@ -34,7 +34,7 @@ pub enum PlanError {
     BadGap {
         /// The name of the buffer.
         id: String,
-        /// The time at which the gap begins.
+        /// The start time of the gap.
         lower: i64,
         /// The exclusive end of the gap.
         upper: i64,
@@ -64,7 +64,7 @@ pub enum PlanError {
         i64::MAX
     )]
     SizeOverflow {
-        /// The name of the buffer at which the sum exceeded the limit.
+        /// The name of the buffer that made the sum exceed the limit.
         id: String,
         /// The buffer's size in bytes.
         size: u64,
@@ -244,7 +244,7 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// A time at which all of these buffers are live.
+        /// A time when all of these buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,

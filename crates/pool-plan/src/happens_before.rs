@@ -1,5 +1,5 @@
-//! The happens-before problem, in which the operations of an acyclic graph use buffers on any
-//! number of streams.
+//! The happens-before problem. The operations of an acyclic graph use buffers on any number of
+//! streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]

@@ -1,5 +1,5 @@
-//! The interval problem, in which each buffer is live from one time to another, and all buffers are
-//! used on a single stream.
+//! The interval problem. Each buffer is live from one time to another, and all buffers are used on
+//! a single stream.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;

@@ -1,4 +1,4 @@
-//! The options of a solver, and the monitor with which another thread observes and stops it.
+//! The options of a solver, and the monitor that another thread uses to observe and stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,8 +29,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the default options, with which the solver minimizes the peak for up to ten seconds
-    /// on two threads.
+    /// Returns the default options. With these options, the solver minimizes the peak for up to ten
+    /// seconds on two threads.
     fn default() -> Self {
         Self {
             capacity: None,
@@ -52,7 +52,7 @@ impl Options {
         Err(PlanError::BadTolerance { tolerance })
     }
 
-    /// Returns the peak at which the solver stops.
+    /// Returns the peak that stops the solver.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -67,7 +67,7 @@ impl Options {
     }
 }
 
-/// A monitor with which another thread observes a planner and can stop it.
+/// A monitor that another thread uses to observe a planner. The monitor can also stop the planner.
 #[derive(Debug)]
 pub struct Monitor {
     cancelled: AtomicBool,

@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location from which a buffer was requested.
+/// The source location of the request for a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -110,7 +110,7 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem, in which the offsets of the record are fixed. Call
+    /// Returns the problem with the offsets of the record as fixed offsets. Call
     /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {

@@ -320,7 +320,7 @@ impl Positions {
         self.places[self.operations.index(operation)]
     }
 
-    /// Returns the positions at which each buffer's lifetime begins and ends.
+    /// Returns the positions where each buffer's lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {

@@ -14,12 +14,12 @@ use crate::options::Monitor;
 /// The number of passes between two checks of the clock, which take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
-/// The conditions under which the planner stops.
+/// The stop conditions of the planner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
-    /// The time at which the budget ends, or `None` if this time exceeds the range of `Instant`.
+    /// The end time of the budget, or `None` if this time exceeds the range of `Instant`.
     pub(crate) deadline: Option<Instant>,
-    /// The monitor with which another thread may stop the planner.
+    /// The monitor that another thread may use to stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 

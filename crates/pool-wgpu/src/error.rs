@@ -104,7 +104,7 @@ pub enum WgpuError {
          at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
     )]
     UnevenEnd {
-        /// The offset at which the part ends within its buffer, in bytes.
+        /// The end offset of the part within its buffer, in bytes.
         end: u64,
     },
     /// An empty view was bound, but WebGPU does not allow empty bindings.

@@ -1,5 +1,5 @@
-//! Deliberate mistakes, with which the tests check whether the conformance suite detects errors. In
-//! the unit tests and in the test program for the browser, streams record their commands through
+//! Deliberate mistakes. The tests use them to check whether the conformance suite detects errors.
+//! In the unit tests and in the test program for the browser, streams record their commands through
 //! this module's [`Recorder`]. The `Recorder` of this module wraps the real recorder. No other
 //! build contains this module.
 
@@ -213,8 +213,8 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns the message with which a test case fails while a mistake is planted, or `None` if
-    /// the test case passes.
+    /// Returns the failure message of a test case while a mistake is planted, or `None` if the test
+    /// case passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));

@@ -1,6 +1,6 @@
 //! State that is used by several threads, but only by one thread at a time. A thread moves the
 //! state out of a mutex, uses the state while the mutex is unlocked, and then moves the state back.
-//! The period in which a thread uses the state is called a turn.
+//! A turn is the period when a thread uses the state.
 //!
 //! The code that uses the state also runs user code, such as wgpu's callbacks, error handlers and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked

@@ -75,7 +75,7 @@ impl<'s, T> BufferViewMut<'s, T> {
         Self { part, length, elements: PhantomData }
     }
 
-    /// Returns a binding through which kernels can read and write the elements.
+    /// Returns a binding that lets kernels read and write the elements.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ macro_rules! both_kinds {
                 self.part.offset
             }
 
-            /// Returns a binding through which kernels can read the elements.
+            /// Returns a binding that lets kernels read the elements.
             ///
             /// # Errors
             ///

@@ -65,7 +65,7 @@ fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
     }
 }
 
-/// The number of elements to which a block grows.
+/// The number of elements that a block grows to.
 const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 
 fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

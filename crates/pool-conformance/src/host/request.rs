@@ -46,7 +46,7 @@ pub enum HostForm {
 }
 
 impl HostForm {
-    /// Returns `true` if the method returns uninitialized memory, in which some elements may stay
+    /// Returns `true` if the method returns uninitialized memory and some elements may stay
     /// uninitialized.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))

@@ -18,7 +18,7 @@ pub(crate) struct HeldSlice<'s> {
 /// The memory that a slice occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// The address at which the slice starts.
+    /// The start address of the slice.
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,

@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
 
-/// A pool or a part of a pool in which handles can be looked up.
+/// A pool, or a part of a pool, that can look up handles.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 

@@ -108,7 +108,7 @@ pub enum Step {
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The style in which the scope is opened and owned.
+    /// The style of opening and owning the scope.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
@@ -118,7 +118,7 @@ pub struct Nested {
     pub steps: Vec<Step>,
 }
 
-/// An inner scope from which one slice is kept.
+/// An inner scope that keeps one slice.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
@@ -133,7 +133,7 @@ pub struct Keep {
     pub part: [usize; 2],
 }
 
-/// The style in which an inner scope is opened and owned.
+/// The style of opening and owning an inner scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.

@@ -151,8 +151,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
-        // SAFETY: the pool is new, so no view is in use. The struct in which the cursor is stored
-        // owns the pool, and opens scopes only through copies of this cursor.
+        // SAFETY: the pool is new, so no view is in use. The struct that stores the cursor owns the
+        // pool, and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }

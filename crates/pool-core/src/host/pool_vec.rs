@@ -335,7 +335,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         elements
     }
 
-    /// Returns the scope from which the vector was acquired.
+    /// Returns the scope that the vector was acquired from.
     pub(super) fn scope(&self) -> &Scope<'s, B> {
         self.scope
     }

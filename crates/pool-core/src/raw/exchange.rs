@@ -53,7 +53,7 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotPointer<'_, B> {
     /// Returns the number of elements of `T` that fit in the slot's block, regardless of the
-    /// address at which the block starts.
+    /// block's start address.
     pub(crate) fn capacity<T>(self) -> usize {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let real = unsafe { (*self.record().as_ptr()).real };

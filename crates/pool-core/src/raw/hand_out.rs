@@ -16,7 +16,7 @@ use crate::error::PoolError;
 /// The elements that a block must hold.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
-    /// The size in bytes of the smallest block in which the elements fit, or 0 if the elements
+    /// The size in bytes of the smallest block that can hold the elements, or 0 if the elements
     /// occupy no bytes.
     block_bytes: usize,
     length: usize,

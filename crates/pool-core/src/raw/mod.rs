@@ -59,9 +59,9 @@
 //!    mark is removed after the operation's last write to any of them. While the pool is busy,
 //!    acquires call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
 //!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
-//!    The table below lists the operations in which user code runs. While user code runs, the
-//!    operation holds no lock, and holds no reference to data that other methods of the pool read.
-//!    Unwinding removes the mark, and leaves every slot valid (invariant 6).
+//!    The table below lists the operations that run user code. While user code runs, the operation
+//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
+//!    removes the mark, and leaves every slot valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record covers the word of that byte (`mark`). A

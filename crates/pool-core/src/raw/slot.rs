@@ -1,4 +1,4 @@
-//! The interface through which other modules use a slot. A [`SlotPointer`] refers to a slot that a
+//! The interface that other modules use to access a slot. A [`SlotPointer`] refers to a slot that a
 //! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
 //! to the slot of that view.
 

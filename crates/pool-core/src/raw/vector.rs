@@ -13,7 +13,7 @@ use crate::error::PoolError;
 /// The memory of a vector that is stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
-/// The smallest capacity to which a vector grows.
+/// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
 /// Enlarges the memory of a vector, either within the slot's own block or by using the block of the

@@ -146,7 +146,7 @@ impl Classes {
     }
 }
 
-/// A shard to which only the calling thread has access.
+/// A shard that only the calling thread can access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
     /// The word that is set to 0 to release the shard. The word is either the shard's lock or the

@@ -4,11 +4,11 @@
 //! # The way of a block
 //!
 //! A thread acquires blocks from its magazine, and returns blocks to its magazine. If the magazine
-//! is full, a returned block goes to a common shard, from which all threads acquire blocks. If one
-//! thread acquires a block and another thread returns it, each of these steps therefore requires a
-//! lock, but no barrier. The pool searches the magazines of other threads only if it would
-//! otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or without a
-//! barrier on all threads, all blocks go through the common shards.
+//! is full, a returned block goes to a common shard. All threads acquire blocks from the common
+//! shards. If one thread acquires a block and another thread returns it, each of these steps
+//! therefore requires a lock, but no barrier. The pool searches the magazines of other threads only
+//! if it would otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or
+//! without a barrier on all threads, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!

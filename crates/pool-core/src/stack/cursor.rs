@@ -373,7 +373,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     Ok(VectorMemory { memory, capacity, length, plain })
 }
 
-/// The smallest capacity to which a vector grows.
+/// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
 /// Moves elements from the memory above the cursor down to the cursor, and then moves the cursor

@@ -14,7 +14,7 @@ pub(super) struct GrowthReport {
     /// The uses of the pool by the guards of its thread. Each use of the pool by a guard may create
     /// several first cursors.
     entries: Streak,
-    /// The address at which a call was about to acquire memory, and the location of that call.
+    /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }

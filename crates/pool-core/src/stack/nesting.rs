@@ -48,9 +48,9 @@ use crate::stacked::StackedBackend;
 ///
 /// # Safety
 ///
-/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of the chain are live, and only this
-/// thread uses them. This also holds for the pool of `root`, which is not in the chain; no view or cursor of it is in
-/// use.
+/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of
+/// the chain are live, and only this thread uses them. This also holds for the pool of `root`,
+/// which is not in the chain. No view or cursor of this pool is in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,

@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns: the ends with which acquires compare their addresses, the
-//! chunks, the context and the counters.
+//! The state that a stacked pool owns. The state contains the ends that acquires compare with their
+//! addresses, the chunks, the context and the counters.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -313,9 +313,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the offset at which a new chunk is assumed to start.
-    /// Arrays in the new chunk have the same padding as arrays at that offset, so the merged chunk
-    /// needs no more bytes than were counted.
+    /// Rounds the number of live bytes up to the assumed start offset of a new chunk. Arrays in the
+    /// new chunk have the same padding as arrays at that offset, so the merged chunk needs no more
+    /// bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -502,7 +502,7 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the number of arrays to which handles refer.
+    /// Returns the number of arrays that handles refer to.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }

@@ -30,9 +30,9 @@
 //!   an entry that was in the list when the link was written. The linked entry remains in the list
 //!   for as long as the entry that links to it does. Both entries remain in the list at least until
 //!   the walk has read the head.
-//! - **The retired pool is not in use when the walk finds its entry**. Let T be a moment, at or
-//!   after X, at which the entry was in the list. Every use of the pool that began before T ended
-//!   when the entry was put into the list. The owner stores the head with release ordering in every
+//! - **The retired pool is not in use when the walk finds its entry**. Let T be a moment at or
+//!   after X when the entry was in the list. Every use of the pool that began before T ended when
+//!   the entry was put into the list. The owner stores the head with release ordering in every
 //!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
 //!   the pool that begins after T belongs to a take that also begins after T. A take loads the
 //!   address of the pool after it has stored the head. A take after T therefore loads the address

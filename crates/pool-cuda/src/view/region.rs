@@ -163,9 +163,9 @@ impl Region {
     /// Orders a stream with the pool's stream. The method returns the address for work on the
     /// stream, and a guard that must be dropped after this work has been enqueued.
     ///
-    /// If the streams cannot be ordered, the method returns address 0, at which the driver rejects
-    /// copies and fills. The error is stored, and [`DeviceStream::take_unanswered`] returns it
-    /// later.
+    /// If the streams cannot be ordered, the method returns address 0. The driver rejects copies
+    /// and fills at this address. The error is stored, and [`DeviceStream::take_unanswered`]
+    /// returns it later.
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,

@@ -17,10 +17,10 @@ pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset at which the planned bytes or the first region start. The bytes below this offset
+    /// The start offset of the planned bytes or of the first region. The bytes below this offset
     /// are in use by code outside the session.
     floor: u64,
-    /// The offset at which the next region without a planned offset is allocated.
+    /// The offset of the next region that is allocated without a planned offset.
     cursor: u64,
     live: LiveRegions,
     /// The number of allocations since the last reset.

@@ -138,7 +138,7 @@ pub enum GraphMemoryError<E> {
          capture, or create another arena"
     )]
     ArenaInUse {
-        /// The address at which the arena starts.
+        /// The start address of the arena.
         address: u64,
     },
     /// The arena is full.
@@ -149,7 +149,7 @@ pub enum GraphMemoryError<E> {
     ArenaExhausted {
         /// The requested size in bytes.
         requested: u64,
-        /// The offset in bytes at which the next region would have started.
+        /// The offset in bytes where the next region would have started.
         used: u64,
         /// The capacity of the arena in bytes.
         capacity: u64,

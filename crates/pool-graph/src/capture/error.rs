@@ -99,7 +99,7 @@ pub enum CaptureError {
          because two graphs may run at once"
     )]
     ArenaInUse {
-        /// The address at which the arena starts.
+        /// The start address of the arena.
         address: u64,
     },
     /// The graphs would share an arena although they run on different streams. Only graphs that run
@@ -156,7 +156,7 @@ pub enum CaptureError {
          the memory, or end the `CapturedGraph::scope` before a graph of the arena runs"
     )]
     Lent {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
     },
     /// No lease of the session contains the memory.
@@ -165,7 +165,7 @@ pub enum CaptureError {
          the capture, so that the graph owns the block"
     )]
     NotLeased {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -176,7 +176,7 @@ pub enum CaptureError {
          `own_mut` of this session before the capture"
     )]
     NotOwned {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -187,7 +187,7 @@ pub enum CaptureError {
          reading: use `own_mut` for memory that graphs write"
     )]
     ReadOnly {
-        /// The address at which the written range starts.
+        /// The start address of the written range.
         address: u64,
         /// The size of the written range in bytes.
         bytes: u64,
@@ -200,7 +200,7 @@ pub enum CaptureError {
          capture orders the uses"
     )]
     UnorderedUses {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -218,7 +218,7 @@ pub enum CaptureError {
     /// The source and the destination of a copy are the same memory.
     #[error("the memory at {address:#x} cannot be copied to itself: use two different views")]
     SameMemory {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
     },
     /// The size exceeds the address space of the device.
@@ -336,7 +336,7 @@ pub enum CaptureError {
          does not own: lease the block, or submit the work with `enqueue`"
     )]
     ForeignMemory {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,

@@ -39,7 +39,7 @@ type Key = (usize, usize);
 struct Registry {
     /// The streams that sessions have reserved for captures.
     session_streams: Vec<SessionStream>,
-    /// The streams on which graphs run, sorted by key.
+    /// The streams of graphs, sorted by key.
     graph_streams: Vec<GraphStream>,
     /// The start addresses of all arenas that a session or a graph has claimed.
     arenas: Vec<u64>,
@@ -53,7 +53,7 @@ struct SessionStream {
     is_settled: bool,
 }
 
-/// A stream on which graphs run.
+/// A stream that graphs run on.
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
@@ -82,7 +82,7 @@ fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
-/// The registration of a stream on which graphs may run. The registration ends when this value is
+/// The registration of a stream that graphs may run on. The registration ends when this value is
 /// dropped. While the registration exists, using the stream requires no memory allocation.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
@@ -263,7 +263,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Other code may begin a capture of the stream at this point, in which case `synchronize`
+        // Other code may begin a capture of the stream at this point. In this case, `synchronize`
         // fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),

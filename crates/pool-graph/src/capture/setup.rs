@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// The streams, the mode and the memory of a session's captures, and the mark from which captures
-/// allocate in the arena.
+/// The streams, the mode and the memory of a session's captures, and the mark that captures
+/// allocate from in the arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -66,7 +66,7 @@ pub(crate) struct Pattern {
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The highest offset in bytes at which an allocated region of the arena has ended.
+    /// The highest end offset of any allocated region in the arena, in bytes.
     peak: u64,
 }
 

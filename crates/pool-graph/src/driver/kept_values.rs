@@ -132,8 +132,8 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values after the driver has performed an update. The graph from which the
-    /// handle was instantiated also owns the old values.
+    /// Replaces the values after the driver has performed an update. The original graph of the
+    /// handle also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }

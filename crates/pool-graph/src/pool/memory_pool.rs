@@ -142,8 +142,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Returns a block to the pool, so that later allocations can reuse its memory.
     ///
     /// All device work that uses the block must be ordered before the next use of the block's
-    /// memory. For example, the caller can first synchronize the stream on which the work was
-    /// enqueued.
+    /// memory. For example, the caller can first synchronize the stream that the work was enqueued
+    /// on.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ pub struct OrderEdge {
 /// The offset and size of a region in the arena, and the nodes that use the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// The offset in the arena at which the region starts.
+    /// The start offset of the region in the arena.
     pub offset: u64,
     /// The size of the region in bytes.
     pub bytes: u64,
@@ -47,7 +47,7 @@ pub struct RegionLayout {
 pub struct Access {
     /// The number of the node that performs the access.
     pub node: usize,
-    /// The offset in the arena at which the access starts.
+    /// The start offset of the access in the arena.
     pub offset: u64,
     /// The number of accessed bytes.
     pub bytes: u64,

@@ -28,7 +28,7 @@ enum Set {
     Node(usize),
 }
 
-/// The set of a region's nodes from which paths must start.
+/// The nodes of a region that paths must start from.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.

@@ -2,8 +2,8 @@
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
 //! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
-//! are the nodes from which paths start, and are sorted by position. Each pass covers the positions
-//! from its first source to the last relevant position, and marks the positions that each source
+//! are the start nodes of paths, and are sorted by position. Each pass covers the positions from
+//! its first source to the last relevant position, and marks the positions that each source
 //! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
 //! that use the same memory are usually close together, so most passes are short.
 //!

@@ -18,7 +18,7 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
+    /// For each receiver, the senders that it receives flow from, and the amounts of flow.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first level on which a receiver has remaining demand.
+    /// Returns the levels up to the first level with remaining demand on a receiver.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
     // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {

@@ -17,7 +17,7 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The highest ratio of item pairs to conflicts at which the placer uses the list of placed items.
+/// The placer uses the list of placed items up to this ratio of item pairs to conflicts.
 const PAIRS_A_CONFLICT: u64 = 16;
 
 /// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it

@@ -103,8 +103,8 @@ struct FreeRanges {
 }
 
 impl FreeRanges {
-    /// Returns the free ranges at a time at which only the given ranges are occupied. The given
-    /// ranges are never freed.
+    /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
+    /// are never freed.
     // Uncounted: the loop needs no counter, because the function sorts the ranges only once, before
     // the first plan is computed.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {

@@ -1,4 +1,4 @@
-//! The orders in which greedy plans place the buffers.
+//! The orders of the buffers in greedy plans.
 
 use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
@@ -12,7 +12,7 @@ const MOST_NAMED: usize = 1 << 12;
 /// An order of the items, and the rule that selects a free range for each item.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The items in the order in which they are placed.
+    /// The items in the order of their placement.
     pub(crate) items: Vec<u32>,
     /// The rule that selects a free range.
     pub(crate) fit: GreedyFit,
@@ -45,8 +45,8 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that returns the rank of each item in an order by breadth, in which the first item
-/// has rank 0. The function returns `None` if the watch stops the computation.
+/// A function that returns the rank of each item in an order by breadth. The first item has rank 0.
+/// The function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
 /// The measures of all items, which determine the orders of greedy plans. Each vector of measures
@@ -56,14 +56,14 @@ pub(crate) struct Measures<'a> {
     pub(crate) sizes: Vec<u64>,
     /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
-    /// The time at which each item is first needed.
+    /// The time when each item is first needed.
     pub(crate) begins: Vec<i64>,
-    /// The time at which each item is no longer needed.
+    /// The time when each item is no longer needed.
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
     /// The rank of each item by breadth. If all times are sorted by breadth, an item's rank is the
-    /// position of the broadest time at which the item is live.
+    /// position of the broadest time when the item is live.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,

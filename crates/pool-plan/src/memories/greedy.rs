@@ -11,7 +11,7 @@ use super::packing::Standing;
 /// placement grows with the square of the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
-/// The order in which buffers are placed.
+/// The order of placement of the buffers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// The largest buffer comes first.
@@ -41,7 +41,7 @@ pub(super) enum Rule {
     /// equally good, the rule selects the first one.
     Least,
     /// Selects the memory that increases the cost of the plan least. If several memories are
-    /// equally good, the rule selects the memory in which the buffer ends at the lowest offset.
+    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }
 

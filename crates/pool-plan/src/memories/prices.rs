@@ -16,7 +16,7 @@ const MOST_STEPS: usize = 600;
 /// The maximum number of passes over buffers and sections, counted over all steps of the
 /// subgradient method.
 const MOST_PASSES: usize = 60_000_000;
-/// The number of steps without progress after which the step length is halved.
+/// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
 /// The factors by which the step length changes: [after progress, without progress].
 const LENGTHS: [f64; 2] = [1.25, 0.5];
@@ -37,7 +37,7 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Returns the memory in which each buffer costs least, at the prices of this proof.
+    /// Returns the cheapest memory for each buffer, at the prices of this proof.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
@@ -186,8 +186,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, this number is a weighted mean of the live bytes, in which sections with higher
-    // prices count more.
+    // memories, this number is a weighted mean of the live bytes. Sections with higher prices count
+    // more.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

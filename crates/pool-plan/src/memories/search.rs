@@ -24,7 +24,7 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared. The key consists of the number of bytes that exceed
+/// The key for comparing assignments. The key consists of the number of bytes that exceed
 /// capacities, and the cost.
 type Badness = (u64, u64);
 
@@ -86,8 +86,8 @@ impl<'a> Assignment<'a> {
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves that were made since the best assignment. Each entry contains a buffer and the
-        // memory to which it was assigned before the move.
+        // The moves that were made since the best assignment. Each entry contains a buffer and its
+        // memory before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {

@@ -18,9 +18,8 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// The number of memories up to which the solver checks every set of memories for sufficient
-/// capacity. If there are more memories, the solver checks only each single memory and the set of
-/// all memories.
+/// The maximum number of memories for a check of every set of memories for sufficient capacity. If
+/// there are more memories, the solver checks only each single memory and the set of all memories.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps of the exhaustive search for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -124,7 +123,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section in which the given buffers have the most live bytes, and the number of these
+/// Returns the section with the most live bytes of the given buffers, and the number of these
 /// bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];

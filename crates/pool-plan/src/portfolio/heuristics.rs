@@ -163,7 +163,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 enum Made {
     /// The plan was completed.
     Plan {
-        /// The order in which the items were placed.
+        /// The placement order of the items.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,

@@ -16,7 +16,7 @@ use crate::timeline::Timeline;
 pub(crate) struct Instance {
     /// The items to be placed.
     pub(crate) items: Vec<Item>,
-    /// The items with which each item must not share bytes.
+    /// The items that must not share bytes with each item.
     pub(crate) conflicts: Lists,
     /// The items that belong to each section.
     pub(crate) sections: Lists,

@@ -1,4 +1,4 @@
-//! The orders in which a search tries items.
+//! The orders of the items in a search.
 
 use std::cmp::Reverse;
 
@@ -7,8 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The keys by which items are sorted. `MiniMalloc` tries the same three sort orders one after the
-/// other.
+/// The sort keys of the items. `MiniMalloc` tries the same three sort orders one after the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Sorts items by lifetime, then by area, then by crowded sections.
@@ -118,7 +117,7 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
 }
 
-/// The order in which a search tries items.
+/// The order of the items in a search.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     /// The rank of each item. The item of rank 0 is tried first.

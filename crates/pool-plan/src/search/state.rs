@@ -1,8 +1,8 @@
 //! A partial plan with the lower bounds that it implies. The last placement can be undone.
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
-//! or the top of a conflicting item below it. A plan in which each item is at its lowest offset is
-//! called canonical. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
+//! or the top of a conflicting item below it. A plan is called canonical if each item is at its
+//! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
 //! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. The unplaced items of a section lie above

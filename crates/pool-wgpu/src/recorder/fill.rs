@@ -22,7 +22,7 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The range of a buffer that one dispatch of the stream's own kernels binds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The offset at which the range starts within the buffer, in bytes.
+    /// The start offset of the range within the buffer, in bytes.
     pub(super) base: u64,
     /// The offset of the range's exclusive end within the buffer, in bytes.
     pub(super) end: u64,

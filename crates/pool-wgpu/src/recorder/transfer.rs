@@ -71,8 +71,9 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Copies bytes into a staging buffer, from which the host can read them later, and submits the
-    /// copy. The first byte is stored at offset `offset % 4` of the staging buffer.
+    /// Copies bytes into a staging buffer and submits the copy. The host can read the bytes from
+    /// the staging buffer later. The first byte is stored at offset `offset % 4` of the staging
+    /// buffer.
     ///
     /// # Errors
     ///

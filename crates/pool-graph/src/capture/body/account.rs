@@ -131,8 +131,8 @@ impl Account {
         self.record.model.has_begun(stream)
     }
 
-    /// Records the error with which the capture rejected a request from one of the body's pools.
-    /// The pool returns a different error, because it cannot store a `CaptureError`.
+    /// Records the error that the capture returned to one of the body's pools. The pool returns a
+    /// different error, because it cannot store a `CaptureError`.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
         self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
@@ -347,7 +347,7 @@ impl Account {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks to which the graph writes, so that no graph on another stream can use
+    /// Records the blocks that the graph writes to, so that no graph on another stream can use
     /// these blocks. Every leased block has already been recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {

@@ -1,5 +1,5 @@
-//! The steps of a body, stored as a sequence of hashes. A comparison of the hashes shows at which
-//! step a capture differs from the dry run of its plan.
+//! The steps of a body, stored as a sequence of hashes. A comparison of the hashes shows the step
+//! where a capture differs from the dry run of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -305,7 +305,7 @@ impl<S> CapturedGraph<S> {
         state.ok_or(self)
     }
 
-    /// Returns the stream on which the graph runs.
+    /// Returns the stream of the graph.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         self.setup.resources().stream()

@@ -105,7 +105,7 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
+/// The pool of a scope between replays, and the loan of the memory that the pool allocates from.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -140,14 +140,14 @@ impl Drop for IdlePool {
 
 /// A block source for the pool of a scope between replays.
 struct IdleArena {
-    /// The address at which the arena begins.
+    /// The start address of the arena.
     address: u64,
     blocks: RefCell<Blocks>,
 }
 
 /// The blocks that the pool has allocated, identified by their offsets in the arena.
 struct Blocks {
-    /// The offset at which the next new block begins.
+    /// The offset of the next new block.
     next: u64,
     end: u64,
     /// The size of each block in bytes, keyed by the block's offset.

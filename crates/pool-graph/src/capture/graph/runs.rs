@@ -24,7 +24,7 @@ pub(super) struct Runs {
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// The host memory from which copies in the graph read.
+    /// The host memory that copies in the graph read from.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks during which the host waits for the device, and changes to
-//! the graph's host arguments.
+//! Copies to and from a graph's blocks that make the host wait for the device, and changes to the
+//! graph's host arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;

@@ -32,15 +32,15 @@ use crate::random::Random;
 
 /// The number of dead ends before the first restart of the search.
 const FIRST_DEAD_ENDS: f64 = 200.0;
-/// The factor by which the number of dead ends grows between two restarts.
+/// The growth factor of the number of dead ends between two restarts.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts after which the weights are reset, because the weights may have led the
-/// search away from all plans.
+/// The number of restarts before the weights are reset. The weights may have led the search away
+/// from all plans.
 const MEMORY: usize = 64;
-/// The factor by which the number of dead ends before the first restart grows each time the weights
-/// are reset.
+/// The growth factor of the number of dead ends before the first restart, each time the weights are
+/// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The share of the capacity up to which the search treats slack as zero.
+/// The search treats slack as zero up to this share of the capacity.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
@@ -118,7 +118,7 @@ pub(crate) struct NicheSearch<'a> {
     restarts: usize,
     /// The number of dead ends since the last restart.
     dead_ends: f64,
-    /// The number of dead ends after which the search restarts.
+    /// The number of dead ends before the search restarts.
     patience: f64,
     /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
