@@ -20,7 +20,7 @@ pub unsafe trait HandleKind: 'static {
     /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;
 
-    /// The kind of resource that [`Leftovers`](crate::leftovers::Leftovers) counts the handle as.
+    /// The category that [`Leftovers`](crate::leftovers::Leftovers) uses to count the handle.
     const KIND: LeftoverKind;
 
     /// Checks that a handle may be destroyed now.

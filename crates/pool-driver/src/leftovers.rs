@@ -22,7 +22,7 @@ pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 /// A driver resource that is freed when its owner is dropped, or later if the resource cannot be
 /// freed at that time.
 pub trait Resource: Send + 'static {
-    /// The kind of resource that [`Leftovers`] counts the resource as.
+    /// The category that [`Leftovers`] uses to count the resource.
     const KIND: LeftoverKind;
 
     /// Returns the context that the resource belongs to, or `None` if each part of the resource

@@ -17,8 +17,8 @@ pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 /// its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// Returns the name of a buffer in messages. The name is the buffer's own name, or the buffer's
-/// index if it has no name.
+/// Returns the name that messages use for a buffer. The name is the buffer's own name, or the
+/// buffer's index if it has no name.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }

@@ -11,7 +11,7 @@ use crate::item::Item;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Buffers, and the sections when they are live.
+/// Buffers, and the sections where they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// The items to be placed.
@@ -172,7 +172,7 @@ impl Timeline {
         (0..self.items.len()).filter(move |&item| self.spans(item).iter().any(is_live))
     }
 
-    /// Returns the spans of sections when an item is live, in ascending order.
+    /// Returns the spans of sections where an item is live, in ascending order.
     pub(crate) fn spans(&self, item: usize) -> &[(u32, u32)] {
         &self.spans[self.span_range(item)]
     }

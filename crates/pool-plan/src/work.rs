@@ -14,7 +14,7 @@ use crate::options::Monitor;
 /// The number of passes between two checks of the clock, which take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
-/// The stop conditions of the planner.
+/// The conditions that stop the planner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
     /// The end time of the budget, or `None` if this time exceeds the range of `Instant`.

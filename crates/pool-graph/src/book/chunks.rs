@@ -24,9 +24,9 @@ pub(super) struct Chunk {
     /// The number of bytes that the pool would have requested for the chunk if the pool had no
     /// maximum. The chunk itself may be smaller.
     pub(super) wanted: u64,
-    /// The position of the chunk in the order of addition.
+    /// The position of the chunk in the order the chunks were added.
     age: u64,
-    /// The slots of the previous and the next chunk in the order of addition.
+    /// The slots of the chunks that were added before and after this chunk.
     older: u32,
     newer: u32,
     /// The slot of the chunk's first region.

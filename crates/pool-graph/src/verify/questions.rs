@@ -28,7 +28,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of a region that paths must start from.
+/// The nodes of a region where paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.

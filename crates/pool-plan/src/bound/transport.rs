@@ -72,7 +72,7 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first level with remaining demand on a receiver.
+    /// Returns the levels up to the first level with a receiver that has remaining demand.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
     // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {

@@ -18,8 +18,9 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// The maximum number of memories for a check of every set of memories for sufficient capacity. If
-/// there are more memories, the solver checks only each single memory and the set of all memories.
+/// Up to this number of memories, the solver checks every set of memories for sufficient capacity.
+/// If there are more memories, the solver checks only each single memory and the set of all
+/// memories.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps of the exhaustive search for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;

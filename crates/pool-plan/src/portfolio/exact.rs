@@ -37,9 +37,9 @@ const MOST_WORK: u64 = 1 << 24;
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// The maximum number of items for exact searches that end within milliseconds in the first round.
+/// Up to this number of items, the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// The maximum number of items for rounds that spend most of their time on exact searches.
+/// Up to this number of items, most of the time of a round is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.

@@ -39,7 +39,8 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The divisor of the remaining budget that gives the budget for planning the reduced problem.
+/// The remaining budget is divided by this number to obtain the budget for planning the reduced
+/// problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer

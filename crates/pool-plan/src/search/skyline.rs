@@ -14,8 +14,8 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The growth factor of a failure's weight from one dead end to the next, so that older failures
-/// count less.
+/// The weight of a failure grows by this factor from one dead end to the next, so that older
+/// failures count less.
 const GROWTH: f64 = 1.0005;
 /// The maximum weight of a single failure. If a failure would add more than this weight, all
 /// weights are scaled down.

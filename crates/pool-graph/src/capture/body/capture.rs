@@ -76,7 +76,7 @@ impl<'c> Capture<'c> {
         CaptureStream(0)
     }
 
-    /// Returns a branch of the session. Branches are numbered from 0 in the order of their addition
+    /// Returns a branch of the session. Branches are numbered from 0 in the order they were added
     /// to the session.
     ///
     /// # Errors

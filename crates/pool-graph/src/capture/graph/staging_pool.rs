@@ -1,8 +1,8 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order of their return. The buffers are [`PageLocked`]
-//! values of `pool-driver`, which detect when a copy has ended. The staged copies of `pool-cuda`
-//! also use this type. After the pool has been created, none of its methods allocates a buffer or
-//! waits for a buffer.
+//! when it is created, and reuses them in the order they are returned. The buffers are
+//! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
+//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates a
+//! buffer or waits for a buffer.
 //!
 //! A buffer is reused after the event that follows its last copy has completed. The pool queries
 //! this event when it needs a buffer, so the reuse of a buffer does not rely on a destructor.
@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// dropped, it waits for the pending copies of its available buffers. If a ticket is dropped after
 /// its pool, the ticket waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order of their return. The copies of the buffers at the front
-    /// complete first.
+    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,

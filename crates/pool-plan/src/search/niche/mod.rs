@@ -32,12 +32,12 @@ use crate::random::Random;
 
 /// The number of dead ends before the first restart of the search.
 const FIRST_DEAD_ENDS: f64 = 200.0;
-/// The growth factor of the number of dead ends between two restarts.
+/// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
 /// The number of restarts before the weights are reset. The weights may have led the search away
 /// from all plans.
 const MEMORY: usize = 64;
-/// The growth factor of the number of dead ends before the first restart, each time the weights are
+/// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
 const MEMORY_GROWTH: f64 = 1.25;
 /// The search treats slack as zero up to this share of the capacity.
