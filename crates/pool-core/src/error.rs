@@ -132,8 +132,8 @@ impl<E> fmt::Display for PoolError<E> {
             Self::OutOfMemory { requested, reserved, largest, .. } => write!(
                 f,
                 "cannot allocate a block of {requested} bytes: {reserved} bytes of this pool are \
-                 in use{}, and all idle blocks of the pool were already freed; request less, end \
-                 scopes earlier, or trim other pools",
+                 in use{}, and all idle blocks of the pool were already freed; request fewer bytes, \
+                 end scopes earlier, or trim other pools",
                 LargestBlocks(largest)
             ),
             Self::Bookkeeping { requested } => write!(
@@ -145,8 +145,8 @@ impl<E> fmt::Display for PoolError<E> {
             Self::Config(error) => error.fmt(f),
             Self::ForeignHandle { pool, made_by } => write!(
                 f,
-                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the \
-                 pool that made it"
+                "the handle was created by pool {made_by}, not by this pool ({pool}): use the \
+                 handle with its own pool"
             ),
             Self::StaleHandle { slot, active } => write!(
                 f,
@@ -384,7 +384,7 @@ impl Error for ConfigError {}
 /// let error = PoolError::Backend { operation: "zero a block", source: RefusalError { bytes: 64 } };
 /// assert_eq!(error.to_string(), "the backend failed to zero a block");
 /// let whole = error_chain(&error).to_string();
-/// assert_eq!(whole, "the backend failed to zero a block: the test refused 64 bytes");
+/// assert_eq!(whole, "the backend failed to zero a block: the test refused a request for 64 bytes");
 /// ```
 pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + use<'a> {
     ErrorChain(error)

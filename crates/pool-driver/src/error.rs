@@ -36,7 +36,10 @@ pub enum CudaError {
     },
     /// The driver reports a sufficient version, but lacks a function that this version should
     /// provide.
-    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall the driver")]
+    #[error(
+        "the NVIDIA driver lacks {call}, although its version should provide this function: \
+         reinstall the driver"
+    )]
     MissingCall {
         /// The name of the missing function.
         call: &'static str,
@@ -82,8 +85,8 @@ pub enum CudaError {
     /// A stream or a view of one device was used with the memory of another device, and
     /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
     #[error(
-        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of \
-         device {stream}, copy with `copy_from`, or let its kernels use the memory \
+        "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
+         device {stream}, copy the memory with `copy_from`, or give the device access to it \
          (`CudaDevice::let_peer`)"
     )]
     WrongDevice {
@@ -107,8 +110,8 @@ pub enum CudaError {
     /// The stream belongs to another CUDA context of the same device. Two contexts cannot share
     /// events.
     #[error(
-        "the stream belongs to another context of device {ordinal}: use streams of the pool's own \
-         context"
+        "the stream belongs to a different context of device {ordinal}: use a stream from the \
+         pool's own context"
     )]
     WrongContext {
         /// The ordinal of the device that both contexts belong to.

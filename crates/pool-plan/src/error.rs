@@ -59,8 +59,8 @@ pub enum PlanError {
     },
     /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
     #[error(
-        "buffer {id}: {size} bytes, added to {sum} bytes of earlier buffers, exceed {} bytes with \
-         padding",
+        "buffer {id}: its {size} bytes, the {sum} bytes of earlier buffers and padding together \
+         exceed {} bytes",
         i64::MAX
     )]
     SizeOverflow {

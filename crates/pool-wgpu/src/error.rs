@@ -66,7 +66,7 @@ pub enum WgpuError {
     /// The requested size is larger than the largest buffer that the device supports.
     #[error(
         "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
-         higher `max_buffer_size`, or acquire in parts"
+         higher `max_buffer_size`, or acquire the memory in parts"
     )]
     BufferTooLarge {
         /// The number of bytes that were requested.
@@ -149,8 +149,8 @@ pub enum WgpuError {
     /// A binding refers to memory of another stream. The commands of two different streams are not
     /// ordered with each other.
     #[error(
-        "memory of another stream cannot be bound on this stream: create both pools on one stream, \
-         or copy with `copy_from`"
+        "memory from another stream cannot be bound on this stream: create both pools on one \
+         stream, or copy the memory with `copy_from`"
     )]
     OtherStream,
     /// The kernel was compiled for another stream.
@@ -234,9 +234,9 @@ pub enum WgpuError {
     /// rejected commands receives this error once. If the message mentions `Buffer::map_async`, a
     /// mapping that `map_buffer_on_submit` requested has failed, and the commands were executed.
     #[error(
-        "wgpu rejected recorded commands, and executed no command that was recorded together with \
-         them: {message}. Do not map or destroy a resource of the commands before `submit` has \
-         returned"
+        "wgpu rejected recorded commands, and executed none of the commands that were recorded \
+         with them: {message}. Do not map or destroy a resource that the commands use before \
+         `submit` has returned"
     )]
     SubmissionRefused {
         /// The message that wgpu returned.

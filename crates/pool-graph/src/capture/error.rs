@@ -137,7 +137,7 @@ pub enum CaptureError {
         branches: usize,
     },
     /// The view belongs to another capture.
-    #[error("the memory belongs to another capture: use memory of this capture")]
+    #[error("the memory belongs to another capture: use memory from this capture")]
     ForeignView,
     /// A scope is already open on the stream. A pool can have only one open scope at a time.
     #[error(
@@ -184,7 +184,7 @@ pub enum CaptureError {
     /// A fill or a copy in the graph writes to memory of the session that graphs may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
-         reading: use `own_mut` for memory that graphs write"
+         reading: use `own_mut` for memory that graphs write to"
     )]
     ReadOnly {
         /// The start address of the written range.
@@ -344,8 +344,7 @@ pub enum CaptureError {
     /// All buffers of the [`StagingPool`](crate::StagingPool) are in use.
     #[error(
         "all {buffers} buffers of the staging pool are in use: tickets hold {held}, and {pending} \
-         are being copied; wait for a ticket and drop the ticket, or create the pool with more \
-         buffers"
+         are being copied; wait for a ticket and drop it, or create the pool with more buffers"
     )]
     StagingExhausted {
         /// The number of buffers in the pool.
