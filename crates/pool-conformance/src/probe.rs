@@ -103,10 +103,10 @@ pub trait Probe: 'static {
         0
     }
 
-    /// Enqueues a write in such a way that the pool cannot see it, for example on another stream.
-    /// `write_elsewhere` accepts the same arguments as [`write_later`](Self::write_later). The
-    /// backend's views must [arm](pool_core::SlotRef::arm) their slot during a write that the pool
-    /// cannot see. The write runs after all work on the pool's queue.
+    /// Enqueues a write that the pool cannot see, for example on another stream. `write_elsewhere`
+    /// accepts the same arguments as [`write_later`](Self::write_later). The backend's views must
+    /// [arm](pool_core::SlotRef::arm) their slot during a write that the pool cannot see. The write
+    /// runs after all work on the pool's queue.
     ///
     /// # Errors
     ///

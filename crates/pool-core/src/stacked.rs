@@ -15,7 +15,7 @@ use crate::slot_ref::SlotRef;
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
-/// arrays are placed one after another. The chunk therefore only has to be as large as the arrays
+/// arrays are placed one after another. The chunk therefore only needs to be as large as the arrays
 /// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
 /// with their own scopes call each other.
 ///

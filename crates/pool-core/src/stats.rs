@@ -43,9 +43,9 @@ pub struct PoolStats {
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires of arrays of dynamic rank whose shape was found in the cache.
+    /// The number of acquires that found the shape of an array of dynamic rank in the cache.
     pub shape_hits: u64,
-    /// The number of acquires of arrays of dynamic rank whose shape was not found in the cache.
+    /// The number of acquires that did not find the shape of an array of dynamic rank in the cache.
     pub shape_misses: u64,
 }
 

@@ -104,7 +104,7 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one after another, without recursion, so that dropping a long chain does not
+/// Drops the links one at a time, without recursion, so that dropping a long chain does not
 /// overflow the stack.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {

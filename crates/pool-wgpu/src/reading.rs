@@ -102,9 +102,9 @@ impl Mapping {
         }
     }
 
-    /// Returns `true` if the contents have arrived. The method also queries the buffer itself. wgpu
-    /// maps a buffer before it runs the callback, and another callback may call this method in the
-    /// meantime.
+    /// Returns `true` if the contents have arrived. The method also queries the buffer itself,
+    /// because wgpu maps a buffer before it runs the callback. Another callback may call this
+    /// method between these two steps.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),

@@ -166,9 +166,9 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or of the first part of a chunk that has grown. The memory is not
-    /// used after `'a`. The lifetime in the field's type is `'static`, because `'a` would make the
-    /// allocator invariant.
+    /// The memory of the chunk, or of a grown chunk's first part. The memory is not used after
+    /// `'a`. The lifetime in the field's type is `'static`, because `'a` would make the allocator
+    /// invariant.
     memory: Cell<Option<Memory<'static, B>>>,
     /// The error from the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,

@@ -2,8 +2,8 @@
 //! of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require the bound `NoUninit`. This module therefore tests for the trait at run time with the
-//! help of the standard library. [`Iterator::fuse`] has no effect on an iterator that implements
+//! require the bound `NoUninit`. This module therefore uses the standard library to test for the
+//! trait at run time. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`. The behavior of `fuse` therefore shows whether an iterator implements that
 //! trait. The iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The
 //! compiler evaluates the test as soon as `T` is known.

@@ -1,5 +1,6 @@
-//! The cold function, which handles the rare cases of an acquire. The rare cases are the end of a
-//! table, the first use of a slot, a block that is too small, an armed slot, and a length of zero.
+//! The cold function, which handles the rare cases of an acquire. The rare cases include the end of
+//! a table, the first use of a slot, a block that is too small, an armed slot, and a length of
+//! zero.
 //!
 //! A single comparison sends all of these cases to [`prepare`]. The pool is marked as busy and the
 //! slot at the cursor advertises 0 words, because the cold function may run user code (invariant

@@ -79,7 +79,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot, and the number of bytes from the start of the slot's block to the end of the given
+    /// the slot and the length in bytes from the start of the slot's block to the end of the given
     /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,

@@ -15,7 +15,7 @@
 //!    function. A sentinel always advertises 0 words.
 //!
 //! 4. The field `real` is the size in bytes that was allocated for the slot's block. The field
-//!    `real` is 0 if and only if the slot has no block, in which case the field `block` is
+//!    `real` is 0 if and only if the slot has no block. In this case, the field `block` is
 //!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or

@@ -1,5 +1,5 @@
 //! The state that shared pools store for each thread. The state consists of the thread's magazine
-//! in each pool, and of a cell that contains the address of the magazine in use.
+//! in each pool, and of a cell with the address of the current magazine.
 //!
 //! Cells are never freed, because other threads may read them at any time. When a thread ends, a
 //! later thread reuses its cell together with the magazines that the cell owns.

@@ -19,8 +19,8 @@ pub(super) struct GrowthReport {
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the length of the latest run of consecutive events in
-/// which the pool grew.
+/// The number of events of one kind, and the length of the latest run of consecutive events with
+/// growth.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,

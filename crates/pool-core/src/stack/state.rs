@@ -67,7 +67,7 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the whole capacity of the last vector that grew, and the
+    /// The number of live bytes, including the whole capacity of the last grown vector, and the
     /// position of the cursor after that vector. Because the vector may need less than its
     /// capacity, these bytes count as live only when something else becomes live, or in the next
     /// pass.

@@ -1,5 +1,5 @@
 //! The users of a block that are not on the pool's own stream. Each user stores the data that the
-//! pool needs in order to wait for the user later.
+//! pool needs to wait for the user later.
 
 use std::sync::Arc;
 

@@ -272,8 +272,8 @@ impl DeviceStream {
     /// memory.
     ///
     /// When the pool reuses a block, it automatically waits for the other streams that use this
-    /// block. Call this method at the end of a capture, or at the end of a section of a capture. A
-    /// capture can end only after all its other streams have been joined to its first stream.
+    /// block. Call this method at the end of a capture or of a section of a capture. A capture can
+    /// end only after all its other streams have been joined to its first stream.
     ///
     /// # Errors
     ///

@@ -210,7 +210,7 @@ impl Staging {
     }
 
     /// Stores a buffer in the cell at its index, or in another empty cell. If user code has filled
-    /// all cells in the meantime, the buffer is freed.
+    /// all cells by then, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {

@@ -45,8 +45,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
     /// [`CudaError::Capturing`] if exactly one of the two pools has a captured stream, or if
-    /// exactly one of them uses memory of a graph. Returns [`CudaError::Call`] if the driver
-    /// rejects the copy.
+    /// exactly one uses memory of a graph. Returns [`CudaError::Call`] if the driver rejects the
+    /// copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,

@@ -312,7 +312,7 @@ impl ArenaBook {
     }
 
     /// Moves the cursor back to the end of the last live region. Regions are allocated at
-    /// increasing offsets, so the last region in the list is also the one with the highest offset.
+    /// increasing offsets, so the last region in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {

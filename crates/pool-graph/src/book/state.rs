@@ -53,8 +53,7 @@ pub(crate) struct Book {
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and the number of those growths that request a chunk of
-    /// the usual size.
+    /// The number of growths in progress, and how many of them request a chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.

@@ -120,8 +120,7 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, allocates the data for a wait, and returns. The registry may have changed in the
-/// meantime.
+/// the lock, allocates the data for a wait, and returns. The registry may have changed since then.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);

@@ -69,8 +69,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// # The same addresses
 ///
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
-/// same addresses afterward as before. The only exception is a chunk that has been freed in the
-/// meantime. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
+/// same addresses afterward as before. The only exception is a chunk that has been freed since the
+/// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
 /// exceed the maximum or the device's memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,

@@ -32,7 +32,8 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.book.lock(), |book| book, growth)
     }
 
-    /// Returns the released pieces to the source one by one, and returns the number of freed bytes.
+    /// Returns the released pieces to the source one at a time, and returns the number of freed
+    /// bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
             return 0;

@@ -75,8 +75,7 @@ impl<'a> ConflictPlacer<'a> {
         }
     }
 
-    /// Reads an item's row in order to find the addresses of all placed items that conflict with
-    /// the item.
+    /// Reads an item's row to find the addresses of all placed items that conflict with the item.
     // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that it reads
     // and the conflicts that it finds.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {

@@ -182,8 +182,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers all other prices, in such a way that the resulting
-/// prices are valid.
+/// Raises the prices of full sections and lowers all other prices, so that the resulting prices are
+/// valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
     // memories, this number is a weighted mean of the live bytes. Sections with higher prices count

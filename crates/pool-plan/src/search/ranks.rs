@@ -157,7 +157,7 @@ impl Ranks {
         }
     }
 
-    /// Restores the former ranks of items.
+    /// Restores the previous ranks of items.
     // Uncounted: the loop needs no counter, because restoring the ranks takes as long as changing
     // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {

@@ -139,8 +139,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the range of a buffer that one dispatch binds in order to access the byte at offset
-    /// `at`. If the buffer is small enough, the range is the whole buffer.
+    /// Returns the range of a buffer that one dispatch binds to access the byte at offset `at`. If
+    /// the buffer is small enough, the range is the whole buffer.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
         if allocation.bytes <= most {

@@ -31,7 +31,7 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The account of a body, and the number of the stream that a pool of this body uses.
+/// The account of a body, and the stream number of one of the body's pools.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
