@@ -1,7 +1,7 @@
 //! The queue of deferred frees, which the whole process shares. The queue contains driver resources
 //! that could not be freed when their owners were dropped. Either a capture was in progress, or the
-//! driver refused to free them. The frees are retried whenever a pool allocates or is dropped, and
-//! when a capture by `pool-graph` ends.
+//! driver refused to free the resources. The frees are retried whenever a pool allocates or is
+//! dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate, because the host may be out of memory at that time.
 //! Therefore an entry of the queue is reserved before the resource is created ([`Place::new`]), and

@@ -17,8 +17,8 @@ use crate::error::CudaError;
 const OLDEST: u32 = 12_000;
 
 /// The file names of the driver's library. These names are a subset of the names that cudarc tries,
-/// in the same order. This crate does not call cudarc's `is_culib_present`. That function does not
-/// exist in builds that link the driver.
+/// in the same order. This crate does not call cudarc's `is_culib_present`, because builds that
+/// link the driver lack that function.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 

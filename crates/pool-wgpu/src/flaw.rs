@@ -1,7 +1,7 @@
-//! Deliberate mistakes. The tests use them to check whether the conformance suite detects errors.
-//! In the unit tests and in the test program for the browser, streams record their commands through
-//! this module's [`Recorder`]. The `Recorder` of this module wraps the real recorder. No other
-//! build contains this module.
+//! Deliberate mistakes. The tests use such mistakes to check whether the conformance suite detects
+//! errors. In the unit tests and in the test program for the browser, streams record their commands
+//! through this module's [`Recorder`]. The `Recorder` of this module wraps the real recorder. No
+//! other build contains this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
