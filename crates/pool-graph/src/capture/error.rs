@@ -396,7 +396,7 @@ impl From<NoHostMemory> for CaptureError {
 /// Converts an error that a call to cudarc in a body has returned.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
-        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
+        Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })
     }
 }
 
