@@ -29,18 +29,18 @@ thread_local! {
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns the result of `body`, together with the byte that was first in each block
-/// when `reuse` was called for the block, in the order of the calls.
+/// Runs `body`. Returns the result of `body`. The function also returns the first byte that each
+/// block contained when `reuse` was called for it, in the order of the calls.
 ///
 /// If `body` causes a call to `reuse`, the block must belong to an [`ArmingBackend`], and its first
-/// byte must be initialised.
+/// byte must be initialized.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
     let result = body();
     (result, ORDERED.take().unwrap_or_default())
 }
 
-/// A slice of elements, together with the slot to which the slice belongs.
+/// A slice of elements, together with the slot that the slice belongs to.
 pub struct ArmingView<B: HostBackend, E> {
     elements: E,
     slot: SlotRef<ArmingBackend<B>>,
@@ -69,7 +69,7 @@ impl<B: HostBackend, E> ArmingView<B, E> {
         unsafe { self.slot.arm() };
     }
 
-    /// Returns the context of the view's pool, to which the slot refers.
+    /// Returns the context of the view's pool. The slot identifies this pool.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
@@ -247,7 +247,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
             // SAFETY: a block that had a view contains at least one byte. The block's first byte is
-            // initialised, as `first_bytes_at_reuse` requires, and the caller promises that no view
+            // initialized, as `first_bytes_at_reuse` requires, and the caller promises that no view
             // of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });

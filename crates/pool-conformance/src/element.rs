@@ -8,7 +8,7 @@ use pool_core::{
     AcquireResult, DynamicPool, Element, Handle, NdArray, PoolBackend, PoolError, Scope, Shape,
 };
 
-/// An element type whose contents can be recognised in a test.
+/// An element type whose contents can be recognized in a test.
 pub trait Sample: Element + PartialEq + Debug {
     /// `true` if arrays of this type may contain recycled contents. The methods of this trait
     /// return recycled contents only if `RECYCLES` is `true`.

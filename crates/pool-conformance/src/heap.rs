@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
-//! every block, can refuse the n-th allocation, and checks that each block is freed with the size
-//! with which it was allocated.
+//! every block and can refuse the n-th allocation. The ledger also checks that each block is freed
+//! with the same size that was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -36,9 +36,9 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
 }
 
-// SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
-// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
-// layout with which the block was allocated, as the ledger verifies. `free` panics only if the pool
+// SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialized with
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the same
+// layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
 // violated its side of the contract. A panic in `free` makes a test fail, but does not abort the
 // process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
@@ -157,7 +157,7 @@ unsafe impl PoolBackend for HeapBackend {
     }
 }
 
-/// A type with the alignment of a block, from which the dangling block is created.
+/// A type with the alignment of a block. The dangling block is created from this type.
 #[repr(align(64))]
 struct BlockAlignment;
 

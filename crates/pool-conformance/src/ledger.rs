@@ -1,7 +1,7 @@
 //! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
-//! freed, and determines which future allocations the test refuses. A backend under test reports
-//! every block to the ledger when memory is allocated and freed, and asks the ledger before each
-//! allocation.
+//! freed. The ledger also determines which future allocations the test refuses. A backend under
+//! test reports every block to the ledger when memory is allocated and freed, and asks the ledger
+//! before each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -12,9 +12,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend has allocated and freed, and a rule that selects the
-/// allocations that the backend must refuse. A clone refers to the same ledger, so the probe and
-/// the contexts of several pools can share a ledger.
+/// A record of the blocks that a backend has allocated and freed, and a rule for the allocations
+/// that the backend must refuse. A clone refers to the same ledger, so the probe and the contexts
+/// of several pools can share a ledger.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -46,8 +46,8 @@ impl Ledger {
 struct Entries {
     /// All allocated blocks. The keys are the addresses of the blocks.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of blocks that pools have freed but whose memory has not yet been returned. The
-    /// keys are the addresses of the blocks.
+    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the addresses
+    /// of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -78,7 +78,7 @@ pub struct BlockCounts {
     pub blocks: usize,
     /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
-    /// The number of blocks that pools have freed but whose memory has not yet been returned.
+    /// The number of freed blocks whose memory has not yet been returned.
     pub returning: usize,
     /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
     /// was called.
@@ -89,7 +89,7 @@ pub struct BlockCounts {
     pub refused: usize,
 }
 
-/// A rule that selects the allocations that a backend must refuse.
+/// A rule that selects the allocations to refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
     /// No allocation is refused.
@@ -108,7 +108,7 @@ pub enum Refusal {
 /// The error that [`Ledger::ask`] returns if the test refuses an allocation. A backend that refuses
 /// allocations on request also returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the test refused {bytes} bytes")]
+#[error("the test refused a request for {bytes} bytes")]
 pub struct RefusalError {
     /// The number of bytes that were requested.
     pub bytes: usize,
@@ -124,13 +124,13 @@ pub enum Fault {
         /// The address of the memory that was freed.
         address: usize,
     },
-    /// The size with which a block was freed differs from the size with which it was allocated.
+    /// The size of a freed block differs from the size that was allocated.
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The size with which the block was allocated, in bytes.
+        /// The size that was allocated for the block, in bytes.
         allocated: usize,
-        /// The size with which the block was freed, in bytes.
+        /// The size that was passed when the block was freed, in bytes.
         freed: usize,
     },
     /// A new block overlaps an allocated block.
@@ -151,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset, from the start of the block, at which the access would have ended.
+        /// The offset, from the start of the block, where the access would have ended.
         end: usize,
     },
 }
@@ -286,7 +286,7 @@ impl Ledger {
         self.entries().faults.push(fault);
     }
 
-    /// Returns all misuses of blocks that have been recorded.
+    /// Returns all recorded faults in the use of blocks.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
@@ -311,9 +311,9 @@ impl Ledger {
         self.held().bytes
     }
 
-    /// Returns the largest number of bytes that were allocated at any time since
-    /// [`forget_peak`](Self::forget_peak) was called, even if the bytes were freed again during the
-    /// same call.
+    /// Returns the largest number of bytes that were allocated at any time since the last call to
+    /// [`forget_peak`](Self::forget_peak). Bytes that were freed again during the same call are
+    /// included.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes

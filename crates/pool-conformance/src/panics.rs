@@ -34,7 +34,7 @@ const IN_ALLOCATION: &str = "the test panics instead of allocating";
 ///
 /// # Panics
 ///
-/// `panic_in_allocation` always panics, with a message that [`is_in_allocation`] recognises.
+/// `panic_in_allocation` always panics, with a message that [`is_in_allocation`] recognizes.
 pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }

@@ -1,4 +1,4 @@
-//! The probe, which provides everything that the tests need from a backend in addition to
+//! The probe. The probe provides everything that the tests need from a backend in addition to
 //! `PoolBackend`. A probe creates contexts, inspects views, enqueues work on views, and provides
 //! the ledger that counts the backend's blocks. A probe is a separate type, so that the tests of
 //! any crate can define a probe for a backend from another crate.
@@ -48,14 +48,14 @@ pub trait Probe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the address at which a view starts. If blocks have no addresses, returns a number
-    /// that identifies the bytes of the view. Like addresses, the identifying numbers must count
-    /// bytes, starting at a multiple of the backend's alignment.
+    /// Returns the start address of a view. If blocks have no addresses, returns a number that
+    /// identifies the bytes of the view. Like addresses, the identifying numbers must count bytes,
+    /// starting at a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// Returns the address at which a shared view starts. See [`address`](Self::address).
+    /// Returns the start address of a shared view. See [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
     /// Waits until all earlier work has finished, and returns the elements of a view.
@@ -76,8 +76,8 @@ pub trait Probe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work, just as users of the backend do not
-    /// wait after they have enqueued a kernel or a copy. The work may run at any time before the
+    /// the view's length. The call does not wait for the work. Users of the backend do not wait
+    /// either after they have enqueued a kernel or a copy. The work may run at any time before the
     /// next wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
@@ -89,9 +89,9 @@ pub trait Probe: 'static {
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The returned function returns the elements that the view contains
-    /// after all work that was enqueued before `read_later`, and before all work that was enqueued
-    /// after `read_later`.
+    /// the view has been dropped. The returned function returns the view's elements as they are
+    /// after all work that was enqueued before `read_later`. Work that was enqueued later does not
+    /// affect the result.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
@@ -103,10 +103,10 @@ pub trait Probe: 'static {
         0
     }
 
-    /// Enqueues a write in such a way that the pool cannot see it, for example on another stream.
-    /// `write_elsewhere` accepts the same arguments as [`write_later`](Self::write_later). The
-    /// backend's views must [arm](pool_core::SlotRef::arm) their slot during a write that the pool
-    /// cannot see. The write runs after all work on the pool's queue.
+    /// Enqueues a write that the pool cannot see, for example on another stream. `write_elsewhere`
+    /// accepts the same arguments as [`write_later`](Self::write_later). The backend's views must
+    /// [arm](pool_core::SlotRef::arm) their slot during a write that the pool cannot see. The write
+    /// runs after all work on the pool's queue.
     ///
     /// # Errors
     ///
@@ -137,10 +137,10 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements that are created one at a time, by code that may acquire from the same
-    /// scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
-    /// default, `acquire_with` creates the elements in the same order, and the host then writes
-    /// them to a view.
+    /// Acquires elements one at a time, created by code that may acquire from the same scope. If
+    /// the backend supports `try_acquire_with`, `acquire_with` should call it. By default,
+    /// `acquire_with` creates the elements in the same order, and the host then writes them to a
+    /// view.
     ///
     /// # Errors
     ///
@@ -183,13 +183,13 @@ pub trait Probe: 'static {
         None
     }
 
-    /// Returns the ledger to which the backend reports every block of this probe's contexts. The
+    /// Returns the ledger that receives a report of every block in this probe's contexts. The
     /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
     /// block.
     ///
     /// The blocks are reported by the backend itself ([`HeapBackend`](crate::HeapBackend)), or by
-    /// an adaptor that sees the calls of the pool ([`LedgeredBackend`](crate::LedgeredBackend)). A
-    /// use of a freed block is detected only if the backend keeps freed memory and records the use
+    /// an adaptor that sees the pool's calls ([`LedgeredBackend`](crate::LedgeredBackend)). A use
+    /// of a freed block is detected only if the backend keeps freed memory and records the use
     /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses of
     /// freed blocks.
     ///
@@ -211,7 +211,7 @@ pub trait Probe: 'static {
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// Methods with which the tests access a probe's backend and ledgers.
+/// Methods that the tests use to access a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =

@@ -1,9 +1,9 @@
-//! The acquire methods for every kind of memory. Each acquire method reserves a slot, advances the
-//! scope's cursor past the slot, fills the slot if necessary, and builds an array of the requested
-//! shape. The backend or closure that fills a slot may itself acquire arrays from the same scope.
-//! Code that runs after a slot is reserved and before the cursor advances cannot acquire arrays,
-//! because such an acquire fails with `PoolError::Reentered`. The methods that require
-//! host-writable memory are in the `host` module.
+//! The acquire methods for every kind of memory. Each acquire method reserves a slot and advances
+//! the scope's cursor past it. The method then fills the slot if necessary, and builds an array of
+//! the requested shape. The backend or closure that fills a slot may itself acquire arrays from the
+//! same scope. Code that runs after a slot is reserved and before the cursor advances cannot
+//! acquire arrays, because such an acquire fails with `PoolError::Reentered`. The methods that
+//! require host-writable memory are in the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -23,11 +23,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Acquires an array with unspecified contents, which may be left over from an earlier use of
     /// the memory.
     ///
-    /// The shape is either a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
-    /// `&[usize]` if the rank is only known at run time. The documentation of the [`Shape`] trait
-    /// lists the array type and the cost of each kind of shape. The elements are stored in
-    /// row-major order. An array without elements occupies a slot like any other array, but uses no
-    /// memory.
+    /// The shape is a length (`usize`), or a list of axis lengths (`[usize; N]` or a tuple). If the
+    /// rank is only known at run time, the shape is a `&[usize]`. The documentation of the
+    /// [`Shape`] trait lists the array type and the cost of each kind of shape. The elements are
+    /// stored in row-major order. An array without elements occupies a slot like any other array,
+    /// but uses no memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -59,7 +59,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
-        // other view of it exists. Blocks are always initialised, and every byte pattern is a valid
+        // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
         // `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
         // SAFETY: `kept` and `slot` were returned by the same reservation.
@@ -79,16 +79,16 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// - [`PoolError::Backend`] is returned if the backend cannot fill the block, or cannot order
     ///   its next use after earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
-    /// - [`PoolError::Reentered`] is returned if this method is called by an allocator hook, a
-    ///   `tracing` subscriber or a backend that runs during another acquire or a trim of the same
-    ///   pool.
+    /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
+    ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
+    ///   subscriber or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: blocks are always initialised, and every byte pattern is a valid `PodElement`.
+        // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
-    /// Acquires an array in which every byte is zero.
+    /// Acquires an array filled with zero bytes.
     ///
     /// # Panics
     ///

@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
-//! that this trait uses. The traits for memory layouts are also defined in this module, because
-//! each backend specifies its layout and each layout is generic over the backend.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
+//! the small types that the trait uses. The traits for memory layouts are also defined in this
+//! module, because each backend specifies its layout and each layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -25,7 +25,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations and lengths of up to one
-/// mebibyte, and keep a ledger of the blocks that the backend allocates and frees.
+/// mebibyte. The tests also keep a ledger of the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
 /// good starting points for new backends.
 ///
@@ -40,11 +40,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   power of two and at least `ALIGN`.
 /// - [`allocate`](Self::allocate) is always called with a nonzero multiple of `ALIGN` as `bytes`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
-///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialised
+///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialized
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
 ///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
-///   in which the block was allocated, even if the configuration has changed since then, and must
+///   as the block was allocated, even if the configuration has changed since then. `free` must
 ///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
 ///   [`Context`](Self::Context) must not unwind either.
 /// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
@@ -68,12 +68,12 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// work on the block is still pending. For each block, the following must therefore hold on the
 /// pool's queue:
 ///
-/// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
-///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that earlier views of
-///   the block enqueued, including reads, and *before* any work that later views enqueue. A write
-///   that takes effect immediately or bypasses the queue is incorrect unless the queue is empty.
-///   Examples of such incorrect writes are writes to mapped memory, writes on a second stream, and
-///   writes that the driver performs before the next submission.
+/// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
+///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
+///   block enqueued, including reads. These methods write *before* any work that later views
+///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
+///   queue is empty. Examples of such incorrect writes are writes to mapped memory, writes on a
+///   second stream, and writes that the driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
@@ -84,7 +84,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// Host memory that is only accessed through slices satisfies these ordering rules without any
 /// further measures.
 ///
-/// ## Foreign code
+/// ## User code
 ///
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
@@ -92,11 +92,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - No method may keep a reference to the context after the method returns. A view may access the
 ///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run foreign code (an allocator's hooks, a driver's callbacks or a log subscriber), and that
-///   code may use the same pool. If foreign code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`], and if foreign code calls `trim`, `compact` or `sample_lengths`, the
-///   call does nothing. While foreign code runs, a backend must not hold a lock or a borrow that
-///   its own views also need.
+///   run user code (an allocator's hooks, a driver's callbacks or a log subscriber), and that code
+///   may use the same pool. If user code calls an acquire method, the call fails with
+///   [`PoolError::Reentered`], and if user code calls `trim`, `compact` or `sample_lengths`, the
+///   call does nothing. While user code runs, a backend must not hold a lock or a borrow that its
+///   own views also need.
 ///
 /// # Opaque memory
 ///
@@ -110,14 +110,14 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// not a use after free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
-/// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
-///   distinguish the bytes of different blocks. Identities number the bytes of all blocks, just as
-///   addresses do, so the ranges of two blocks never overlap and each range begins at a multiple of
-///   `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities. `ALIGN` does
-///   not guarantee any alignment that the system requires for offsets within an opaque block.
-/// - If a handle that a view returned outlives the view, the handle refers to memory that may
-///   already have been handed out again. A view should therefore only return handles whose lifetime
-///   is `'s`.
+/// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
+///   identities to distinguish the bytes of different blocks. Identities number the bytes of all
+///   blocks, just as addresses do. The ranges of two blocks never overlap, and each range begins at
+///   a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities.
+///   `ALIGN` does not guarantee any alignment that the system requires for offsets within an opaque
+///   block.
+/// - If a handle that a view returned outlives the view, the memory of the handle may already have
+///   been handed out again. A view should therefore only return handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -162,18 +162,18 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
-    /// [`align_block`](Self::align_block). If the elements require an alignment larger than
-    /// `ALIGN`, the pool reserves memory for one extra element and hands out the part that is
-    /// correctly aligned.
+    /// [`align_block`](Self::align_block). The elements may require an alignment larger than
+    /// `ALIGN`. In this case, the pool reserves memory for one extra element and hands out the part
+    /// that is correctly aligned.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
     /// block is never freed or written to. Even a slice without elements needs a non-null, aligned
-    /// address, which `NonNull::dangling` returns for a type that has the alignment of a block. A
-    /// backend with opaque blocks may use any value that does not identify any memory.
+    /// address. `NonNull::dangling` returns such an address for a type with the alignment of a
+    /// block. A backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that begins at the first multiple of `align` in the block, where
+    /// Returns the part of a block that begins at the first multiple of `align` in the block.
     /// `align` is a power of two above [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
     /// returned part as a block. If the block is too short, or is [`DANGLING`](Self::DANGLING), the
@@ -184,7 +184,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         block
     }
 
-    /// Returns the device on which the context allocates memory.
+    /// Returns the device that the context allocates memory on.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.
@@ -213,8 +213,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
     /// return before the memory is available. A pool calls this method after it has freed idle
-    /// blocks, at the end of `trim`, `compact` and `clear`, and before the last attempt to allocate
-    /// a block. `settle` is never called in steady state, and it must not unwind.
+    /// blocks, at the end of `trim`, `compact` and `clear`. A pool also calls this method before
+    /// the last attempt to allocate a block. `settle` is never called in steady state, and it must
+    /// not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -225,7 +226,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Safety
     ///
     /// The block must stay allocated throughout `'s`, and no other view of the block may be used
-    /// during that time. The block must hold at least `length` elements of `T` that are initialised
+    /// during that time. The block must hold at least `length` elements of `T` that are initialized
     /// and valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
@@ -324,7 +325,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// this trait if its fills and copies run asynchronously, even if its memory is host memory.
 ///
 /// The scopes of a host backend hand out slices of any type `T: Copy`, even if the type contains
-/// padding or the memory is uninitialised. For types that are not an `Element`, the pool creates
+/// padding or the memory is uninitialized. For types that are not an `Element`, the pool creates
 /// slices from the host pointer instead of calling [`view`](PoolBackend::view).
 ///
 /// # Safety
@@ -333,14 +334,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   aligned to [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and
 ///   writes of the whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
-/// - A view that is a slice must use the same mapping of the memory as the host pointer, because
-///   the pool finds the block of a slice by the slice's address.
+/// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
+///   finds the block of a slice by the slice's address.
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
-/// - The pool may leave some bytes of a block uninitialised. The methods that write to a block must
+/// - The pool may leave some bytes of a block uninitialized. The methods that write to a block must
 ///   therefore not read bytes or create references to elements before they have written them. If a
-///   backend keeps freed blocks for later allocations, it must initialise these blocks before
+///   backend keeps freed blocks for later allocations, it must initialize these blocks before
 ///   `allocate` returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
@@ -372,7 +373,7 @@ pub struct LooseBlock<K> {
     pub(crate) block: K,
     /// The number of bytes that were allocated for the block, or 0 if there is no block.
     pub(crate) bytes: usize,
-    /// The number of bytes at the start of the block that may be uninitialised.
+    /// The number of bytes at the start of the block that may be uninitialized.
     pub(crate) uninitialised: usize,
 }
 
@@ -427,11 +428,11 @@ pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::D
 /// Specifies how the elements of newly acquired memory are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// The elements may be read before they are written, so the memory must be initialised and may
+    /// The elements may be read before they are written, so the memory must be initialized and may
     /// expose the contents of an earlier use.
     Read,
     /// All elements are written before they are read, or are handed out as memory that may be
-    /// uninitialised.
+    /// uninitialized.
     Write,
 }
 
@@ -450,7 +451,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must be live, no view or cursor of the pool may be in use, and no copy of this root
+    /// The pool must be live, and no view or cursor of the pool may be in use. No copy of this root
     /// may be used after this call.
     unsafe fn destroy(self);
 
@@ -472,8 +473,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool on which
-    /// [`enter`](Self::enter) may have been called.
+    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool that may have been
+    /// passed to [`enter`](Self::enter).
     ///
     /// # Safety
     ///
@@ -489,7 +490,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// `innermost` must be null or must have been set by `enter` or `leave`, and every pool in the
+    /// `innermost` must be null or must have been set by `enter` or `leave`. Every pool in the
     /// chain must stay live until it leaves the chain. This pool must be live and must not be in
     /// the chain, and no view or cursor of the pool may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
@@ -621,7 +622,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// cursor, is no longer in use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves initialised memory for `length` elements of `T` without moving the cursor. This
+    /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
     /// method is on the hot path of every acquire.
     ///
     /// # Safety
@@ -670,7 +671,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must have stepped past `taken`, and no view of that memory may be in use.
+    /// This cursor must have moved past `taken`, and no view of that memory may be in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
     /// Acquires the reserved memory and then fills it. If filling fails, the memory is returned to
@@ -690,8 +691,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
-            // SAFETY: the cursor just stepped past `reserved`, and the caller guarantees that no
-            // view of this memory is used after an error.
+            // SAFETY: the cursor just moved past `reserved`, and the caller guarantees that no view
+            // of this memory is used after an error.
             unsafe { self.step_back(reserved) };
         }
         filled
@@ -707,10 +708,10 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
-    /// its memory, and that view must not be used after this call. The first `vector.length`
-    /// elements must be initialised. If `vector.plain` is `true`, every byte of every element must
-    /// be initialised.
+    /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
+    /// memory, and that view must not be used after this call. The first `vector.length` elements
+    /// must be initialized. If `vector.plain` is `true`, every byte of every element must be
+    /// initialized.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,
@@ -724,24 +725,24 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
-    /// its memory, and that view must not be used after this call. The first `vector.length`
-    /// elements may be viewed again after this call. No other cursor of the pool may be used while
-    /// this cursor is in use.
+    /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
+    /// memory, and that view must not be used after this call. The first `vector.length` elements
+    /// may be viewed again after this call. No other cursor of the pool may be used while this
+    /// cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Keeps the `length` elements at `start`, which are in memory that is not handed out, and
-    /// moves the cursor past them. Returns the new address of the elements, or `None` if the
+    /// Keeps the `length` elements at `start` and moves the cursor past them. The elements are in
+    /// memory that is not handed out. Returns the new address of the elements, or `None` if the
     /// elements are not in memory that can be kept.
     ///
     /// # Safety
     ///
     /// The elements must have a nonzero size, and if `plain` is `true`, all bytes of the elements
-    /// must be initialised. No view of memory at or above the cursor may be in use, except the
-    /// caller's view of these elements, which must not be used after this call.
+    /// must be initialized. No view of memory at or above the cursor may be in use, except the
+    /// caller's view of these elements. The caller's view must not be used after this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
@@ -799,7 +800,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn note_caller(&self) {}
 }
 
-/// An array to which a handle refers.
+/// An array that a handle refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
@@ -815,9 +816,9 @@ pub struct VectorMemory<M> {
     pub(crate) memory: M,
     /// The number of elements that fit in the vector's memory.
     pub(crate) capacity: usize,
-    /// The number of initialised elements.
+    /// The number of initialized elements.
     pub(crate) length: usize,
-    /// `true` if every byte of every element is initialised.
+    /// `true` if every byte of every element is initialized.
     pub(crate) plain: bool,
 }
 
@@ -850,8 +851,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
-    /// Returns the memory and the cached shape of an array of dynamic rank, if the shape is cached
-    /// and the memory can be reserved without calling the cold function.
+    /// Returns the memory and the cached shape of an array of dynamic rank. Returns `None` if the
+    /// shape is not cached, or if the cold function must reserve the memory.
     ///
     /// # Safety
     ///
@@ -918,17 +919,17 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The memory must be reserved for `length` elements of the handle's type, and must be the last
-    /// memory that its cursor stepped past. No other handle may have the same `serial`.
+    /// memory that its cursor moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the first `length` elements of the array may become uninitialised after this
+    /// Records that the first `length` elements of the array may become uninitialized after this
     /// call.
     ///
     /// # Safety
     ///
     /// The memory must be reserved for at least `length` elements of `T`, and its scope must be
-    /// open. Either the cursor must have stepped past the memory, or no other code may run before
-    /// the caller acquires it.
+    /// open. Either the cursor must have moved past the memory, or no other code may run before the
+    /// caller acquires it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
@@ -938,7 +939,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The memory must have been reserved for at least `length` elements of `T`, and the cursor
-    /// must have stepped past it. No other view of the memory may be in use while the returned view
+    /// must have moved past it. No other view of the memory may be in use while the returned view
     /// is in use. The elements must be valid values of `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
@@ -957,8 +958,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// be in use.
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
-        // SAFETY: the memory was reserved for `length` elements and stays allocated for `'s`, and
-        // the caller guarantees that the elements are valid and that only shared views are in use.
+        // SAFETY: the memory was reserved for `length` elements and stays allocated for `'s`. The
+        // caller guarantees that the elements are valid and that only shared views are in use.
         unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 
@@ -1055,8 +1056,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have stepped past
-    /// the memory, because `element` is user code that may acquire arrays from the same scope.
+    /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have moved past the
+    /// memory, because `element` is user code that may acquire arrays from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where

@@ -39,8 +39,8 @@ impl PoolConfig {
     /// [`warnings`](Self::warnings)).
     pub const REPORTED_PASSES: usize = 64;
 
-    /// Returns the default configuration, which has no limit, a growth factor of 1.5 (less for
-    /// large blocks), huge pages for large blocks, 4 cached shapes per slot, and no debugging
+    /// Returns the default configuration. The default has no limit, a growth factor of 1.5 (less
+    /// for large blocks), huge pages for large blocks, 4 cached shapes per slot, and no debugging
     /// modes.
     #[must_use]
     pub const fn new() -> Self {
@@ -139,14 +139,14 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether a debug build warns about a pool that has handed out
-    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time, or about a stack that grew
-    /// in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. Warnings are
-    /// enabled by default. A pass is either a scope that was opened directly from the pool, or the
-    /// period during which one guard owns a thread's pool. The usual cause of a warning is a loop
-    /// that does not open a scope, so that each iteration of the loop acquires more memory. The
-    /// warning names the call that made the pool grow. The `pool-facade` crate prints the warning
-    /// to standard error, once per pool. Release builds never print warnings.
+    /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
+    /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
+    /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
+    /// passes. Warnings are enabled by default. A pass is either a scope that was opened directly
+    /// from the pool, or the period during which one guard owns a thread's pool. The usual cause of
+    /// a warning is a loop that does not open a scope, so that each iteration of the loop acquires
+    /// more memory. The warning names the call that made the pool grow. The `pool-facade` crate
+    /// prints the warning to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;

@@ -1,6 +1,6 @@
 //! Defines acquire methods for backends that store their own data with a cached shape. The methods
-//! `acquire_described` and `try_acquire_described` return the parts of an array, from which a
-//! backend builds its own view.
+//! `acquire_described` and `try_acquire_described` return the parts of an array. A backend builds
+//! its own view from these parts.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -23,8 +23,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// The first [`length`](DescribedBlock::length) elements of the block belong to the caller for
-    /// `'s`, and the caller must not create more than one exclusive view of these elements. Safe
-    /// code must not be able to modify the descriptor.
+    /// `'s`. The caller must not create more than one exclusive view of these elements. Safe code
+    /// must not be able to modify the descriptor.
     #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,
@@ -90,8 +90,8 @@ impl<B: PoolBackend> Scope<'_, B> {
     /// and no other part of the [`DescribedBlock`] may be in use.
     #[inline(always)]
     pub unsafe fn give_back_described(&self, taken: TakenMemory<'_, B>) {
-        // SAFETY: this scope's cursor has stepped past the memory, and the caller guarantees that
-        // no view of it exists.
+        // SAFETY: this scope's cursor has moved past the memory, and the caller guarantees that no
+        // view of it exists.
         unsafe { self.cursor.step_back(taken.0) };
     }
 }
@@ -115,7 +115,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block, which is required for creating a view.
+    /// The slot that holds the block. The slot is required for creating a view.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,

@@ -1,7 +1,7 @@
 //! Defines the element types, which are the plain data types that a pool can store. An array of a
 //! [`PodElement`] type can be handed out with the contents of an earlier use. The [`Element`] trait
-//! also covers types such as `bool`, for which some byte patterns are invalid. If some byte
-//! patterns are invalid for a type, the memory is zeroed or written before it is handed out.
+//! also covers types such as `bool`, in which some byte patterns are invalid. If some byte patterns
+//! are invalid for a type, the memory is zeroed or written before it is handed out.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
@@ -9,9 +9,9 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 /// or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
-/// [`bytemuck::NoUninit`], including integers, floats, `bool`, `char`, arrays of elements, `f16`
-/// and `bf16` (feature `half`), and complex numbers (feature `complex`). To use your own type as an
-/// element, derive `Zeroable` and `NoUninit` for the type.
+/// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
+/// elements, `f16` and `bf16` (feature `half`), and complex numbers (feature `complex`). To use
+/// your own type as an element, derive `Zeroable` and `NoUninit` for the type.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]
@@ -36,8 +36,8 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] for which every byte pattern is a valid value, so a pool may hand it out with
-/// recycled contents.
+/// An [`Element`] type in which every byte pattern is a valid value. A pool may hand out such
+/// elements with recycled contents.
 ///
 /// `PodElement` is implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(

@@ -1,7 +1,7 @@
-//! Reserves the slot for an array, with one implementation for each kind of shape. Reserving a slot
-//! requires one comparison for a length, a checked product for a fixed rank, and a lookup in the
-//! slot's shape set for a dynamic rank. The traits in this module seal the [`Shape`](crate::Shape)
-//! trait.
+//! Reserves the slot for an array, with one implementation for each kind of shape. To reserve a
+//! slot, a length needs one comparison, and a fixed rank needs a checked product. A dynamic rank
+//! needs a lookup in the slot's shape set. The traits in this module seal the
+//! [`Shape`](crate::Shape) trait.
 
 use core::fmt;
 
@@ -15,10 +15,10 @@ use crate::nd_view::NdView;
 /// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// A shape for which the slot of an array can be reserved.
+/// A shape that an acquire can reserve a slot for.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores: `()` for a length, the axis lengths for a fixed
-    /// rank, or the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores. This is `()` for a length, the axis lengths for
+    /// a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
     /// Reserves the slot for an array whose elements may be read before they are written, without

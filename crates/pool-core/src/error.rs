@@ -68,21 +68,21 @@ pub enum PoolError<E> {
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The identity of the pool with which the handle was used.
+        /// The identity of the pool that received the handle.
         pool: u64,
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array to which the handle refers was rewound or freed, or its slot was handed out again.
+    /// The array that the handle refers to was rewound or freed, or its slot was handed out again.
     StaleHandle {
-        /// The number of the slot to which the handle refers.
+        /// The number of the slot that the handle refers to.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
     /// Two of the handles passed to one call are the same.
     RepeatedHandle {
-        /// The number of the slot to which both handles refer.
+        /// The number of the slot that both handles refer to.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation, such as an allocator's
@@ -132,8 +132,8 @@ impl<E> fmt::Display for PoolError<E> {
             Self::OutOfMemory { requested, reserved, largest, .. } => write!(
                 f,
                 "cannot allocate a block of {requested} bytes: {reserved} bytes of this pool are \
-                 in use{}, and all idle blocks of the pool were already freed; request less, end \
-                 scopes earlier, or trim other pools",
+                 in use{}, and all idle blocks of the pool were already freed; request fewer bytes, \
+                 end scopes earlier, or trim other pools",
                 LargestBlocks(largest)
             ),
             Self::Bookkeeping { requested } => write!(
@@ -145,8 +145,8 @@ impl<E> fmt::Display for PoolError<E> {
             Self::Config(error) => error.fmt(f),
             Self::ForeignHandle { pool, made_by } => write!(
                 f,
-                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the \
-                 pool that made it"
+                "the handle was created by pool {made_by}, not by this pool ({pool}): use the \
+                 handle with its own pool"
             ),
             Self::StaleHandle { slot, active } => write!(
                 f,
@@ -230,9 +230,9 @@ pub enum ShapeError {
         /// The number of elements in the view.
         length: usize,
     },
-    /// The index at which to split is greater than the length.
+    /// The index of the split is greater than the length.
     SplitOutOfRange {
-        /// The index at which the caller tried to split the array.
+        /// The index of the split.
         asked: usize,
         /// The length of the array or axis.
         extent: usize,
@@ -337,8 +337,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid, which is always a value that is
-/// out of range.
+/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that
+/// is out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -375,8 +375,8 @@ impl Error for ConfigError {}
 /// Formats an error and all of its sources on one line, separated by colons.
 ///
 /// [`Display`](fmt::Display) prints only the message of the error itself. Methods whose names do
-/// not start with `try_` panic with the text that `error_chain` produces, and programs should show
-/// this text to their users.
+/// not start with `try_` panic with the text from `error_chain`. Programs should show this text to
+/// their users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};
@@ -384,7 +384,7 @@ impl Error for ConfigError {}
 /// let error = PoolError::Backend { operation: "zero a block", source: RefusalError { bytes: 64 } };
 /// assert_eq!(error.to_string(), "the backend failed to zero a block");
 /// let whole = error_chain(&error).to_string();
-/// assert_eq!(whole, "the backend failed to zero a block: the test refused 64 bytes");
+/// assert_eq!(whole, "the backend failed to zero a block: the test refused a request for 64 bytes");
 /// ```
 pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + use<'a> {
     ErrorChain(error)

@@ -95,10 +95,10 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Returns a pool to the list from which it was taken, which is cheaper than calling
-    /// [`put`](Self::put). If the list has changed since the pool was taken, this method does not
-    /// add the pool and returns it to the caller. The list is unchanged if all pools that were
-    /// taken after this pool have been returned in the reverse order.
+    /// Returns a pool to its original list, which is cheaper than calling [`put`](Self::put). If
+    /// the list has changed since the pool was taken, this method does not add the pool and returns
+    /// it to the caller. The list is unchanged if all pools that were taken after this pool have
+    /// been returned in the reverse order.
     ///
     /// # Safety
     ///
@@ -150,9 +150,9 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Removes the most recently added pool for which `wanted` returns `true`, and returns it. All
-    /// other pools remain in the list in the same order, even if `wanted` panics. `wanted` may be
-    /// called twice for the pool that was added last. This method does not allocate memory.
+    /// Removes and returns the most recently added pool that `wanted` accepts. All other pools
+    /// remain in the list in the same order, even if `wanted` panics. `wanted` may be called twice
+    /// for the pool that was added last. This method does not allocate memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
         // The pool is returned to the list if `wanted` returns `false` or panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
@@ -185,8 +185,8 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(head), owned: PhantomData }
     }
 
-    /// Adds the pools of another list in front of this list's pools. If this list is closed, the
-    /// other list's pools are dropped.
+    /// Prepends another list's pools to this list. If this list is closed, the other list's pools
+    /// are dropped.
     fn attach(&self, others: &Self) {
         let first = others.head.replace(null_mut());
         if first.addr() <= CLOSED {
@@ -233,9 +233,9 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// An iteration over the pools of a list, during which the list does not contain these pools. When
-/// the iteration ends, all pools that were not kept are returned to the list in their original
-/// order.
+/// An iteration over the pools of a list. During the iteration, the list does not contain these
+/// pools. When the iteration ends, all pools that were not kept are returned to the list in their
+/// original order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
@@ -266,7 +266,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list to which the pool is added when its visit ends.
+    /// The list that the pool is added to when its visit ends.
     visited: &'a FreeList<B>,
 }
 

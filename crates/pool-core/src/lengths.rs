@@ -116,8 +116,8 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// Handles the rare case in which an axis has length zero. Even if one axis has length zero, the
-/// product of the other axis lengths must not overflow.
+/// Handles the rare case of an axis with length zero. Even if one axis has length zero, the product
+/// of the other axis lengths must not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {

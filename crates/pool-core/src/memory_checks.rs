@@ -25,7 +25,7 @@ const FRESH: u8 = 2;
 static CHECKS: AtomicU8 = AtomicU8::new(0);
 
 impl MemoryChecks {
-    /// Returns a value in which all debugging modes are disabled.
+    /// Returns a value that disables all debugging modes.
     #[must_use]
     pub const fn new() -> Self {
         Self { poison: false, fresh: false }

@@ -7,8 +7,8 @@ use crate::error::ShapeError;
 use crate::lengths::element_count;
 
 /// A row-major array whose elements are stored in a view `V`. The type parameter `D` is the type
-/// that stores the axis lengths, which is `[usize; N]` or, if the rank is known only at run time,
-/// [`DynamicShape`](crate::DynamicShape).
+/// that stores the axis lengths. This type is `[usize; N]` or, if the rank is known only at run
+/// time, [`DynamicShape`](crate::DynamicShape).
 ///
 /// The elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
 /// `as_mut_slice` return the array's elements in row-major order. With the `ndarray` feature of the
@@ -100,8 +100,7 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
         // At each step, the partial offset is less than the product of the axis lengths that have
         // been processed. The offset can wrap around only if a user-defined type returns different
-        // lengths on a later call, and even a wrapped offset is bounds-checked like any other
-        // index.
+        // lengths on a later call. Even a wrapped offset is bounds-checked like any other index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }

@@ -1,6 +1,5 @@
-//! Implements arrays in any kind of memory, with methods that reshape and split the arrays and that
-//! return their lengths and strides. The acquire methods return an `NdView` if they are called with
-//! a shape.
+//! Implements arrays in any kind of memory. Methods reshape and split the arrays, and return their
+//! lengths and strides. The acquire methods return an `NdView` if they are called with a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};

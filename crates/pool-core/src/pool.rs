@@ -34,17 +34,17 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// The [`soundness`](crate::soundness) module lists programs that do not compile, such as a program
-/// that opens a second scope while a view is alive.
+/// The [`soundness`](crate::soundness) module lists programs that do not compile. One example is a
+/// program that opens a second scope while a view is alive.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
 }
 
 // SAFETY: the pool is the only owner of its state, tables and blocks. According to the contract of
-// `PoolBackend`, blocks may move to any thread to which the context may move, and the pool's other
-// data is not bound to a thread. Descriptors are the backend's own data, and are only moved to
-// another thread if they are `Send`.
+// `PoolBackend`, blocks may move to any thread that the context may move to. The pool's other data
+// is not bound to a thread. Descriptors are the backend's own data, and are only moved to another
+// thread if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,

@@ -1,8 +1,7 @@
-//! Provides functions that grow lists which are protected by a lock or a borrow. Memory is
-//! allocated before the lock is acquired, and the replaced memory is freed after the lock is
-//! released. Nothing is allocated or freed while the lock is held, so an allocator hook that needs
-//! the same lock cannot cause a deadlock. If the host runs out of memory, the call fails without
-//! changing anything.
+//! Provides functions that grow lists protected by a lock or a borrow. Memory is allocated before
+//! the lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
+//! allocated or freed while the lock is held, so an allocator hook that needs the same lock cannot
+//! cause a deadlock. If the host runs out of memory, the call fails without changing anything.
 //!
 //! This module is intended only for the backends in this workspace.
 
@@ -37,8 +36,8 @@ pub trait Reserve {
     /// Returns [`NoHostMemory`] if the host cannot provide the memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves the contents to the new memory if the new memory is larger, and leaves the old memory
-    /// in `spare` so that the caller can free it.
+    /// Moves the contents to the new memory if the new memory is larger. The old memory stays in
+    /// `spare` so that the caller can free it.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
@@ -77,9 +76,9 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Acquires a lock or a borrow that gives access to a list, after allocating the memory that the
-/// caller's next operation on the list needs. If other threads use up the newly allocated memory
-/// before this function has acquired the lock, the function allocates more memory.
+/// Acquires a lock or a borrow that gives access to a list. The method first allocates the memory
+/// that the caller's next operation on the list needs. If other threads use up the newly allocated
+/// memory before this function has acquired the lock, the function allocates more memory.
 ///
 /// ```
 /// use std::cell::RefCell;

@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot, and also the checkpoint to which the outer scope
-//! returns.
+//! scope is the position of the next slot. It is also the checkpoint that the outer scope returns
+//! to.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -40,37 +40,37 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// - The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
+/// - The memory of a slot is handed out only when a cursor moves past that slot. Scopes implement
 ///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
-///   filled and has no view, and if nothing was acquired after the slot.
+///   filled and has no view. Also, nothing may have been acquired after the slot.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
 ///   no view of the inner scope is alive anymore.
-/// - Slots never move in memory. Only slots at or above the cursor are grown or freed, so the
-///   memory of a view stays at the same address until the view's borrow ends.
-/// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type,
-///   for which every byte pattern is valid. Blocks are initialised when they are allocated, and no
-///   view of plain data can make their bytes uninitialised. Before the host writes values of other
-///   types (with padding or pointers) to a slot, the pool records how many bytes of the slot may
-///   become uninitialised. The pool zeroes all bytes that may be uninitialised before it next hands
-///   out the slot with recycled contents.
+/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. The memory
+///   of a view therefore stays at the same address until the view's borrow ends.
+/// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
+///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
+///   and no view of plain data can make their bytes uninitialized. The host may write values of
+///   other types (with padding or pointers) to a slot. Before such a write, the pool records how
+///   many bytes of the slot may become uninitialized. The pool zeroes all bytes that may be
+///   uninitialized before it next hands out the slot with recycled contents.
 /// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
-///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
-///   While a slot is reserved, foreign code (an allocator's hook, a `tracing` subscriber or the
-///   backend) may run and may hold the same scope. While foreign code runs, the pool is marked as
-///   busy and the recorded capacity of its next slot is zero, so acquires fail and a trim does not
-///   free anything.
-/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
+///   cursor. Closures and the backend's writes run after the cursor has moved past the slot. While
+///   a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the backend) may
+///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
+///   recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does not free
+///   anything.
+/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   exchanges that block for the block of an idle slot. A vector that was created without capacity
 ///   does not use the block of its slot until the first push. The first push then hands out the
 ///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
 ///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
-///   work for any lifetime of the inner scope, so only the array that it returns can outlive that
-///   scope.
-/// - A box or an allocator owns memory that the cursor has stepped past, just as a view does.
-///   Memory that an allocator's collections free is reused only by the allocator itself, and only
-///   at the end of its chunk. The scope's cursor never moves back over an allocator's chunk.
+///   work for any lifetime of the inner scope. Only the array that it returns can therefore outlive
+///   that scope.
+/// - A box or an allocator owns memory that the cursor has moved past, just as a view does. Memory
+///   that an allocator's collections free is reused only by the allocator itself, and only at the
+///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -83,7 +83,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | keep more of an inner scope than its closure returns | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
 /// | forget or leak a box or a collection | the values are not dropped, but the memory still returns to the scope |
-/// | leave padding or uninitialised bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
+/// | leave padding or uninitialized bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
 /// | forget a scope, panic inside a scope, or return early | no effect on other scopes |
 /// | request too much memory | a typed error that does not affect live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
@@ -113,8 +113,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// in use.
     ///
     /// A scope has the size of one word. If you pass a scope to a helper function that is not
-    /// inlined, pass the scope by value, so that its word stays in a register. If a scope is passed
-    /// by reference, each acquire has to read and write the scope in memory.
+    /// inlined, pass the scope by value. The scope's word then stays in a register. If a scope is
+    /// passed by reference, each acquire has to read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -131,7 +131,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all of its
-        // views, so this scope's cursor is not used during that time.
+        // views. This scope's cursor is not used during that time.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during the
         // borrow.
@@ -145,8 +145,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Frees the blocks of all slots that neither this scope nor its enclosing scopes have handed
-    /// out. In a stack, the method frees the chunks after this scope's chunk, and returns the
-    /// unused pages of this scope's chunk to the system (see
+    /// out. In a stack, the method frees the chunks after this scope's chunk. The method also
+    /// returns the unused pages of this scope's chunk to the system (see
     /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). If the method is called by code that
     /// the pool is running inside another operation, the method does nothing (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).

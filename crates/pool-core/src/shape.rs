@@ -1,12 +1,12 @@
-//! Defines the shapes with which memory can be acquired, and the array type that is returned for
-//! each shape. If the shape is a single length, acquiring memory returns a plain view. If the shape
-//! is a list of axis lengths, acquiring memory returns an array.
+//! Defines the shapes of arrays, and the array type for each shape. If the shape is a single
+//! length, acquiring memory returns a plain view. If the shape is a list of axis lengths, acquiring
+//! memory returns an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
 use crate::nd_view::NdView;
 
-/// The shape with which an array is acquired.
+/// The shape of an acquired array.
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|

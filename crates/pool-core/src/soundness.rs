@@ -1,11 +1,11 @@
 //! Programs that do not compile, one for each soundness guarantee. Each program misuses a scope or
-//! a pool, and the compiler rejects it because of the borrow checker or the trait bounds of the
-//! acquire methods. Each example is compiled as a documentation test, which checks that the
-//! compiler reports the error code named in the example.
+//! a pool. The compiler rejects it because of the borrow checker or the trait bounds of the acquire
+//! methods. Each example is compiled as a documentation test, which checks that the compiler
+//! reports the error code named in the example.
 //!
 //! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
-//! sufficient. Misuses of handles, dynamic pools and free lists are shown in the documentation of
-//! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
+//! sufficient. For examples that misuse handles, dynamic pools and free lists, see the
+//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
 //! [`FreeList`](crate::FreeList).
 //!
 //! # Scopes
@@ -125,7 +125,7 @@
 //! let flags = scope.acquire::<bool, _>([2, 4]); // recycled_bool_array
 //! ```
 //!
-//! ## A view cannot make its block uninitialised
+//! ## A view cannot make its block uninitialized
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -200,7 +200,7 @@
 //! assert_eq!(references, [&3, &3]);
 //! ```
 //!
-//! ## Uninitialised memory cannot be read as a value
+//! ## Uninitialized memory cannot be read as a value
 //!
 //! ```compile_fail,E0308
 //! # use pool_conformance::HeapBackend as Memory;
@@ -209,7 +209,7 @@
 //! let numbers: &mut [f64] = scope.acquire_uninit::<f64, _>(8); // uninitialised_read_as_a_value
 //! ```
 //!
-//! ## Uninitialised memory cannot outlive its scope
+//! ## Uninitialized memory cannot outlive its scope
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;

@@ -1,4 +1,4 @@
-//! Defines the marker type that turns a backend into a backend whose pools are stacks.
+//! Defines the marker type that turns a backend into a backend with the stack layout.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,11 +13,11 @@ use crate::slot_ref::SlotRef;
 /// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
 /// number of live bytes.
 ///
-/// A pool of `B` holds a separate block for each array in a pass, and each block is as large as the
+/// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
-/// arrays are placed one after another. The chunk therefore only has to be as large as the arrays
+/// arrays are placed one after another. The chunk therefore only needs to be as large as the arrays
 /// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
-/// that open a scope call other functions that open scopes.
+/// with their own scopes call each other.
 ///
 /// Scopes, views and code that is generic over [`PoolBackend`] work in the same way as with slots.
 /// If an array becomes longer, the arrays after it move to other addresses. The i-th array has the
@@ -41,14 +41,14 @@ use crate::slot_ref::SlotRef;
 ///
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
 /// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
-/// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
-/// pass needed. Later passes that acquire the same arrays use the same addresses and do not
-/// allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the next
-/// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its
-/// existing chunks.
+/// The next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the
+/// previous pass needed. Later passes that acquire the same arrays use the same addresses and do
+/// not allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the
+/// next pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps
+/// its existing chunks.
 ///
-/// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
-/// that the pool can count the live bytes.
+/// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
+/// The pool can then count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
@@ -69,9 +69,9 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. If the array that was
-/// handed out last belongs to an inner lexical scope that has since ended, the array's memory is
-/// not lent.
+/// The outer pool lends the memory above the array that it handed out last. The array that was
+/// handed out last may belong to an inner lexical scope that has since ended. The array's memory is
+/// then not lent.
 ///
 /// # What differs from slots
 ///
@@ -86,7 +86,7 @@ use crate::slot_ref::SlotRef;
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | unlimited on the host |
 /// | device memory that another stream uses | the bytes of each array are ordered separately, and while such an array is live, later acquires take the cold path |
-/// | an array whose elements have padding or are uninitialised | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
+/// | an array whose elements have padding or are uninitialized | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {
@@ -116,18 +116,18 @@ pub enum BlockOf<Block> {
 /// - For an allocated block, [`address`](Self::address) must return a multiple of
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
-/// - If [`block_at`](Self::block_at) receives an address inside an allocated block, with the
-///   provenance of the block's own address, it must return a block that ends where the allocated
-///   block ends. Every method of the backend except [`free`](PoolBackend::free) must accept a block
-///   that `block_at` returned. If `block_at` receives the address of an allocated block, it must
-///   return that block itself, which `free` accepts.
+/// - [`block_at`](Self::block_at) may receive an address inside an allocated block, with the
+///   provenance of the block's own address. The method must then return a block that ends where the
+///   allocated block ends. Every method of the backend except [`free`](PoolBackend::free) must
+///   accept a block that `block_at` returned. If `block_at` receives the address of an allocated
+///   block, it must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
-///   block allocated with one context must also be a valid block of the other context until both
-///   contexts are dropped.
-/// - If the views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref)
-///   use their [`SlotRef`], they must use only the methods [`pool_context`](SlotRef::pool_context),
-///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
-///   layouts.
+///   block of one context must also be a valid block of the other. The blocks must stay
+///   exchangeable until both contexts are dropped.
+/// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
+///   use their [`SlotRef`]. The views must use only the methods
+///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
+///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
 /// - The addresses of blocks must be in the lower half of the address space, which is the case for
 ///   user-space memory on all systems.
 #[diagnostic::on_unimplemented(
@@ -173,9 +173,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     }
 
     /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
-    /// system, but keeps the addresses of those pages valid. Returns the number of bytes that were
+    /// system. The addresses of those pages stay valid. Returns the number of bytes that were
     /// returned to the system, or 0 if the system does not support this. The bytes remain
-    /// initialised after this call.
+    /// initialized after this call.
     ///
     /// # Safety
     ///

@@ -25,10 +25,9 @@ pub struct PoolStats {
     /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
-    /// measurement, which does not count arrays that were handed out before the measurement was
-    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
-    /// reached their peaks at different times. The sum is `None` if any of the pools has not
-    /// measured its peak.
+    /// measurement. The measurement does not count arrays that were handed out earlier. For several
+    /// pools, the value is the sum of their peaks, although the pools may have reached their peaks
+    /// at different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
@@ -39,19 +38,19 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path, including the first acquire of each slot,
-    /// each acquire that grew a block, and each acquire of a marked slot (see
+    /// The number of acquires that took the cold path. The number includes the first acquire of
+    /// each slot, each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires of arrays of dynamic rank whose shape was found in the cache.
+    /// The number of acquires that found the shape of an array of dynamic rank in the cache.
     pub shape_hits: u64,
-    /// The number of acquires of arrays of dynamic rank whose shape was not found in the cache.
+    /// The number of acquires that did not find the shape of an array of dynamic rank in the cache.
     pub shape_misses: u64,
 }
 
 impl PoolStats {
-    /// Returns empty statistics, to which other statistics can be [added](Self::plus).
+    /// Returns empty statistics, which other statistics can be [added](Self::plus) to.
     #[must_use]
     pub const fn none(name: &'static str, device: Device) -> Self {
         Self {
@@ -100,9 +99,9 @@ impl PoolStats {
     /// Returns `None` if [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
     /// The best possible ratio is 1. Each slot's block is as large as the largest array that has
-    /// used the slot, so a pool holds more memory if the arrays in the same slot differ in length.
-    /// To lower the ratio, acquire the large arrays whose lengths never change before the other
-    /// arrays.
+    /// used the slot. A pool therefore holds more memory if the arrays in the same slot differ in
+    /// length. To lower the ratio, acquire the large arrays whose lengths never change before the
+    /// other arrays.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -175,11 +174,11 @@ pub struct ReleaseReport {
     /// The number of bytes that the pool no longer holds. The number of freed bytes includes the
     /// bytes that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
-    /// The number of bytes that the pool still counts as reserved, but whose pages have been
-    /// returned to the system. Bytes can be discarded only above all arrays that are handed out,
-    /// and only in a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more).
-    /// The addresses of the discarded bytes remain valid, and the bytes read as zero when they are
-    /// next used. The number of discarded bytes includes pages that have never been used.
+    /// The number of bytes whose pages have been returned to the system. The pool still counts
+    /// these bytes as reserved. Bytes can be discarded only above all arrays that are handed out.
+    /// The stack's chunk must also be a separate mapping (on Linux, a chunk of 2 MiB or more). The
+    /// addresses of the discarded bytes remain valid, and the bytes read as zero when they are next
+    /// used. The number of discarded bytes includes pages that have never been used.
     pub discarded_bytes: usize,
 }
 

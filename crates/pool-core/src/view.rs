@@ -49,8 +49,8 @@ use crate::nd_array::NdView;
 /// A function that is generic over the backend should accept the views that it writes by value, and
 /// its caller should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
 /// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
-/// view. If such a function uses `?` on a part of a view that it has acquired, the compiler reports
-/// that the view "does not live long enough":
+/// view. Such a function may use `?` on a part of a view that it has acquired. The compiler then
+/// reports that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -153,7 +153,7 @@ pub trait PoolView: Sized {
 /// backend.
 ///
 /// Writes made with these methods take effect after all work that was previously enqueued on the
-/// elements, and before all work that is enqueued on them later.
+/// elements. Work that is enqueued on the elements later runs after the writes.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.
@@ -184,8 +184,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view, which may belong to another pool, after all work that
-    /// was previously enqueued on that view.
+    /// Copies the elements of another view, which may belong to another pool. The copy runs after
+    /// all work that was previously enqueued on that view.
     ///
     /// If the source lives longer than this view, generic code should pass a
     /// [loan](LendView::as_view) of the source.
@@ -202,9 +202,10 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// Lends a view, or a part of a view, for the lifetime `'a`.
 ///
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
-/// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`, and
-/// a `for<'a>` bound on the type would force every view to be `'static`. The parameter `Bound` is
-/// always `&'a Self`, which restricts the trait bound to lifetimes during which the view exists.
+/// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`. A
+/// `for<'a>` bound on the type would then force every view to be `'static`. The parameter `Bound`
+/// is always `&'a Self`. The parameter restricts the trait bound to lifetimes during which the view
+/// exists.
 ///
 /// A view cannot be used while it is lent:
 ///

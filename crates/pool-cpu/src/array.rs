@@ -72,7 +72,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that was
 /// acquired with a shape, whether it contains zeros, a repeated value, computed elements or
-/// uninitialised memory.
+/// uninitialized memory.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -223,8 +223,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
             // SAFETY: the number of elements in the block is the product of the dimensions, which
-            // the acquire has checked, and the block is aligned for `T`. No reference to the
-            // previous array is in use.
+            // the acquire has checked. The block is aligned for `T`. No reference to the previous
+            // array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
@@ -243,8 +243,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => Ok(array),
             Err(header) => {
-                // SAFETY: the number of elements in the block is the product of the dimensions, the
-                // block is aligned for `T`, and no reference to the previous array is in use.
+                // SAFETY: the number of elements in the block is the product of the dimensions, and
+                // the block is aligned for `T`. No reference to the previous array is in use.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
                     // SAFETY: the block was just handed out, and no array has been created from it.

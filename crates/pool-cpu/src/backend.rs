@@ -23,12 +23,12 @@ struct BlockAlignment;
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
 // SAFETY: `block::allocate` returns new, zeroed and aligned memory that does not move and is not
-// bound to a thread. `block::free` frees a block in the same way in which it was allocated, because
-// the choice between mapping and the global allocator depends only on the size. Host memory needs
-// no ordering, because all work on a view is complete when the view is no longer used. Each view is
-// a slice that contains exactly the requested elements. No method keeps a reference to its
-// arguments, and no method uses a pool. If an allocator hook that runs inside `allocate` or `free`
-// calls the pool, the pool rejects the call with `PoolError::Reentered`.
+// bound to a thread. `block::free` frees a block in the same way as it was allocated. The choice
+// between mapping and the global allocator depends only on the size. Host memory needs no ordering,
+// because all work on a view is complete when the view is no longer used. Each view is a slice that
+// contains exactly the requested elements. No method keeps a reference to its arguments, and no
+// method uses a pool. If an allocator hook that runs inside `allocate` or `free` calls the pool,
+// the pool rejects the call with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();

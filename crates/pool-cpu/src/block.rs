@@ -46,10 +46,10 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system,
-/// but keeps the addresses of these pages valid. Returns the number of bytes that were returned to
-/// the system. After the call, all bytes of the discarded pages are zero. A block that was
-/// allocated with the global allocator keeps all of its memory.
+/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system.
+/// The addresses of these pages stay valid. Returns the number of bytes that were returned to the
+/// system. After the call, all bytes of the discarded pages are zero. A block that was allocated
+/// with the global allocator keeps all of its memory.
 ///
 /// # Safety
 ///
@@ -231,7 +231,7 @@ mod tests {
                 let block = allocate(bytes, huge_pages).unwrap();
                 let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
                 assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
-                // SAFETY: `block` is a new, initialised block of `bytes` bytes that nothing else
+                // SAFETY: `block` is a new, initialized block of `bytes` bytes that nothing else
                 // uses.
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");

@@ -158,9 +158,9 @@ unsafe fn view_of<T: Element>(
 /// header may have changed it.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
-/// `slice_collapse`), but it cannot store an unrelated address in the header, because these methods
-/// derive each new address from the existing address. If the header's address equals the block's
-/// address, the header therefore still contains the address with which it was created.
+/// `slice_collapse`). Safe code cannot store an unrelated address in the header, because these
+/// methods derive each new address from the existing address. If the header's address equals the
+/// block's address, the header therefore still contains its original address.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -177,9 +177,9 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
-            // SAFETY: a list of `rank` lengths contains four lengths that begin at index 0, and
-            // four lengths that end at the rank. Each word that is read belongs to one of these two
-            // groups of four lengths.
+            // SAFETY: a list of `rank` lengths contains the four lengths from index 0, and the last
+            // four lengths. Each word that is read belongs to one of these two groups of four
+            // lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
             // `right`.
@@ -195,8 +195,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
 }
 
 /// Returns `true` if the dimensions and strides are equal to those of the shape. This comparison is
-/// a separate function, because its two calls into the C library would cost the caller a register,
-/// even for ranks that do not need these calls.
+/// a separate function. The two calls of this comparison into the C library would cost the caller a
+/// register, even for ranks that do not need these calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
@@ -219,7 +219,7 @@ unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
 impl Drop for ErasedView {
     fn drop(&mut self) {
         // SAFETY: the function `drop` was created for the type of `header`, and `self` owns the
-        // value to which `header` points.
+        // value that `header` points to.
         unsafe { (self.drop)(self.header) };
     }
 }

@@ -1,5 +1,4 @@
-//! Defines the trait of the host memory backends that support `ndarray` views, which are [`Cpu`]
-//! and `Stacked<Cpu>`.
+//! Defines the trait of the host memory backends with `ndarray` views: [`Cpu`] and `Stacked<Cpu>`.
 
 use core::ptr::NonNull;
 
@@ -9,7 +8,7 @@ use crate::backend::Cpu;
 use crate::error::CpuError;
 use crate::header::Header;
 
-/// A backend for host memory whose views are slices, which is either `Cpu` or `Stacked<Cpu>`.
+/// A backend for host memory whose views are slices: either `Cpu` or `Stacked<Cpu>`.
 #[diagnostic::on_unimplemented(
     message = "`ndarray`'s arrays are views of host memory, but `{Self}` has no host memory",
     label = "not `Cpu` or `Stacked<Cpu>`"

@@ -34,7 +34,7 @@ where
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
         // SAFETY: the length of the slice is the product of `dims`, which was checked when the
-        // array was created, and the slice is borrowed exclusively for `'s`.
+        // array was created. The slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
     }
 }
@@ -48,7 +48,7 @@ impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
         // SAFETY: the length of the slice is the product of `dims`, which was checked when the
-        // array was created, and the slice is borrowed exclusively for `'s`.
+        // array was created. The slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(IxDyn(dims.dims()), view.as_mut_ptr()) }
     }
 }

@@ -21,7 +21,7 @@ use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
 /// A guard that owns a newly allocated block while the pool's watch is running, because the pool
-/// does not own the block yet. The watch is foreign code and may panic, so dropping the guard frees
+/// does not own the block yet. The watch is user code and may panic, so dropping the guard frees
 /// the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
@@ -48,8 +48,8 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block of this context, so no other code frees the block. All
-        // work that uses the block has been enqueued on the pool's stream, or on a stream for which
-        // the pool has added a note.
+        // work that uses the block has been enqueued on the pool's stream or on a stream that the
+        // pool has noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -59,10 +59,10 @@ impl Drop for BlockGuard<'_> {
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
 // bytes. The host cannot access this memory, and no thread owns it. `free` enqueues the free after
-// all work on the pool's stream and after all uses of the block on other streams, or it waits for
-// these uses. `free` stores its errors for `take_unanswered`, retries failed frees later, and never
-// unwinds. A view consists only of an address and a length. No method of this implementation stores
-// a reference to the context, and no method calls back into the pool.
+// all work on the pool's stream and after all uses of the block on other streams. If this is not
+// possible, `free` waits for these uses. `free` stores its errors for `take_unanswered`, retries
+// failed frees later, and never unwinds. A view consists only of an address and a length. No method
+// of this implementation stores a reference to the context, and no method calls back into the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -177,8 +177,8 @@ unsafe impl PoolBackend for Cuda {
 }
 
 // SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` is only an address. An
-// address within an allocation is therefore a valid block that ends where the allocation ends, and
-// every method except `free` accepts such an address as a block. All contexts of cudarc use unified
+// address within an allocation is therefore a valid block that ends where the allocation ends.
+// Every method except `free` accepts such an address as a block. All contexts of cudarc use unified
 // addressing (CUDA guide, "Unified Virtual Address Space"). Device and host memory therefore share
 // one address space, and the host uses only the lower half of this space. Views access the slot
 // that they borrow from only through `pool_context`, `block_of` and `arm_bytes`.

@@ -57,8 +57,8 @@ impl Cuda {
     /// Retries all deferred frees, and returns the number of resources that still could not be
     /// freed. A free is deferred if the resource cannot be freed when its owner is dropped.
     ///
-    /// The blocks of a pool that is dropped during a capture are freed later, and so are all
-    /// resources that the driver refuses to destroy. The driver may refuse to destroy events,
+    /// The blocks of a pool that is dropped during a capture are freed later. The resources that
+    /// the driver refuses to destroy are also freed later. The driver may refuse to destroy events,
     /// graphs, executable graphs, page-locked memory, device memory, and streams on which captures
     /// were started. The streams of pools and probes are not included, because they belong to
     /// cudarc, which does not retry failed frees.

@@ -23,7 +23,7 @@ pub struct SharedStream {
     watch: Option<SharedWatch>,
 }
 
-/// A watch that is notified of the blocks of all arrays of a shared pool.
+/// A watch that is notified of all blocks in a shared pool.
 ///
 /// A mutex ensures that the watch is notified of one block at a time. The mutex is locked while the
 /// watch runs. Like every watch, the watch of a shared pool must not use the pool.

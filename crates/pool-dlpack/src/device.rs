@@ -25,11 +25,11 @@ use crate::layout::CheckedLayout;
 /// Creates a managed tensor from an array of device memory, in row-major order and without copying
 /// the elements.
 ///
-/// The consumer uses the tensor on `stream`, which waits for all work that has been enqueued so far
-/// on the array's stream. The consumer may drop the tensor while work that uses the tensor is still
-/// running. Before the memory is reused or freed, the pool's stream waits for all work that has
-/// been enqueued on `stream` by that time. If another library created the stream, always use the
-/// stream through this `Arc`, as for [`record_use`].
+/// The consumer uses the tensor on `stream`. This stream waits for all work that has been enqueued
+/// so far on the array's stream. The consumer may drop the tensor while work that uses the tensor
+/// is still running. Before the memory is reused or freed, the pool's stream waits for all work
+/// that has been enqueued on `stream` by that time. If another library created the stream, always
+/// use the stream through this `Arc`, as for [`record_use`].
 ///
 /// # Errors
 ///
@@ -66,9 +66,9 @@ where
 /// A tensor from another library in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
 /// The elements become ready on one stream, which is called the tensor's stream. If work on another
-/// stream uses the tensor, that stream first waits for the tensor's stream, and the host then waits
-/// for the work to complete. When the tensor is dropped, the host waits for the tensor's stream,
-/// and the memory returns to the producer. If waiting for the tensor's stream fails, the memory is
+/// stream uses the tensor, that stream first waits for the tensor's stream. The host then waits for
+/// the work to complete. When the tensor is dropped, the host waits for the tensor's stream, and
+/// the memory returns to the producer. If waiting for the tensor's stream fails, the memory is
 /// leaked.
 pub struct DeviceTensor<T> {
     address: u64,
@@ -202,7 +202,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// An exclusive borrow of a [`DeviceTensor`], through which cudarc's functions can write.
+/// An exclusive borrow of a [`DeviceTensor`] that lets cudarc's functions write to it.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 

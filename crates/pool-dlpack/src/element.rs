@@ -3,7 +3,7 @@
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
-/// An element type for which DLPack has a data type. This trait is sealed.
+/// An element type that corresponds to a data type of DLPack. This trait is sealed.
 ///
 /// The trait is implemented for `bool`, and for integers and floats of 8 to 64 bits. The feature
 /// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. Tensors of `bool`

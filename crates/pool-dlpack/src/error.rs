@@ -25,10 +25,7 @@ pub enum TensorError {
 
     /// The tensor must be read-only, but the legacy tensors of DLPack cannot be marked as
     /// read-only.
-    #[error(
-        "a shared array is read-only, which a legacy tensor cannot express: export a versioned \
-         tensor"
-    )]
+    #[error("a legacy tensor cannot mark a shared array as read-only: export a versioned tensor")]
     LegacyIsWritable,
 
     /// The element type of the tensor is not the requested type.

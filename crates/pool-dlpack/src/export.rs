@@ -30,7 +30,7 @@ use crate::error::{Refused, TensorError};
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
 /// Two small allocations are needed for the description of the tensor. The first element is aligned
-/// like the backend's blocks; on the host, this alignment is 64 bytes, as JAX requires.
+/// like the backend's blocks. On the host, this alignment is 64 bytes, as JAX requires.
 ///
 /// # Errors
 ///

@@ -39,7 +39,7 @@ use crate::layout::CheckedLayout;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Element types for which some byte patterns are invalid cannot be imported.
+/// Element types with invalid byte patterns cannot be imported.
 ///
 /// ```compile_fail,E0599
 /// # fn bools(tensor: pool_dlpack::dlpark::versioned::Dlpack) {
@@ -66,11 +66,12 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] if the description violates the rules of DLPack,
-    /// [`TensorError::DataType`] if the elements have another type, [`TensorError::Device`] if the
-    /// tensor is in device memory, and [`TensorError::Strides`] if the elements are not contiguous
-    /// in row-major order. Returns [`TensorError::Misaligned`], [`TensorError::NoMemory`] or
-    /// [`TensorError::TooLarge`] if the address or the size of the elements is invalid.
+    /// Returns [`TensorError::Malformed`] if the description violates the rules of DLPack, and
+    /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
+    /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
+    /// contiguous in row-major order. Returns [`TensorError::Misaligned`],
+    /// [`TensorError::NoMemory`] or [`TensorError::TooLarge`] if the address or the size of the
+    /// elements is invalid.
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
-//! Support for DLPack, a format in which libraries exchange arrays. This crate exports owned arrays
-//! as tensors for other libraries, and imports the tensors of other libraries as slices. Neither
-//! exports nor imports copy the elements.
+//! Support for DLPack, a format for exchanging arrays between libraries. This crate exports owned
+//! arrays as tensors for other libraries, and imports the tensors of other libraries as slices.
+//! Neither exports nor imports copy the elements.
 //!
 //! [`export()`] creates one of DLPack's managed tensors from an [`Owned`](pool_core::Owned) array.
 //! The consumer may drop the tensor on any thread, which returns the tensor's memory to its pool.

@@ -1,7 +1,7 @@
 //! Functions for the driver calls that manage, fill and copy memory or wait for work. All functions
-//! return typed errors. Streams and contexts are passed as references to cudarc's owners, so they
-//! stay alive during the call. The caller guarantees that all addresses are valid. Each function
-//! makes its context current immediately before it calls the driver.
+//! return typed errors. Streams and contexts are passed as references to cudarc's owning types, so
+//! they stay alive during the call. The caller guarantees that all addresses are valid. Each
+//! function makes its context current immediately before it calls the driver.
 //!
 //! This module does not use cudarc's own safe functions, because those functions return errors that
 //! earlier, unrelated calls left in the context. No code in this module reads or changes the errors
@@ -23,7 +23,7 @@ use crate::reclaim::Reclaim;
 /// The address of device memory.
 pub type Address = sys::CUdeviceptr;
 
-/// Returns the sizes of the free and the total memory of the device to which a context belongs.
+/// Returns the sizes of the free and the total memory of the device that a context belongs to.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
@@ -103,7 +103,7 @@ pub unsafe fn allocate_in_order(
     stream: &CudaStream,
 ) -> Result<Address, CudaError> {
     let (handle, mut address) = (bound_handle(stream)?, 0);
-    // SAFETY: the caller guarantees that the memory pool is alive, the stream is alive while its
+    // SAFETY: the caller guarantees that the memory pool is alive. The stream is alive while its
     // owner is borrowed, and the output variable outlives the call.
     let answered = with_relaxed_capture_mode(|| unsafe {
         sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle)

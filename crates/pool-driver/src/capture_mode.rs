@@ -7,9 +7,9 @@ use cudarc::driver::sys;
 /// would invalidate this capture. A capture in the thread-local mode forbids such calls only on its
 /// own thread. A capture in the global mode also forbids them on all other threads.
 ///
-/// **Every driver call of this project that such a capture forbids is made through this function**,
-/// unless the call uses the captured stream itself. On an H200 with driver 580, the following calls
-/// failed with `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` and invalidated the capture:
+/// **This function makes every driver call of this project that such a capture forbids.** Calls
+/// that use the captured stream itself are the only exception. On an H200 with driver 580, the
+/// following calls failed with `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` and invalidated the capture:
 ///
 /// - memory: `cuMemAlloc`, `cuMemFree`, `cuMemHostAlloc`; `cuMemAllocAsync` and `cuMemFreeAsync` on
 ///   another stream; `cuMemPoolCreate`, `cuMemPoolTrimTo`;

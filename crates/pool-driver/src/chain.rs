@@ -1,8 +1,8 @@
 //! A linked list for values that are protected by a lock or a borrow. Links are allocated before
 //! the lock is acquired, and dropped after the lock has been released. Linking and unlinking an
-//! entry never allocates, frees or drops a value. No foreign code, such as a hook of the allocator,
-//! a destructor or the driver, runs while the lock is held. Foreign code might try to acquire the
-//! same lock, which would cause a deadlock.
+//! entry never allocates, frees or drops a value. No user code, such as a hook of the allocator, a
+//! destructor or the driver, runs while the lock is held. User code might try to acquire the same
+//! lock, which would cause a deadlock.
 //!
 //! A list whose entries are never removed does not need links, because `pool_core::reserve` can
 //! grow a `Vec` before the lock is acquired.
@@ -85,7 +85,7 @@ impl<T> Chain<T> {
         Some(mem::replace(self, rest))
     }
 
-    /// Removes all links for which `is_wanted` returns `true`, and returns these links as a chain.
+    /// Removes all links that `is_wanted` accepts, and returns these links as a chain.
     #[must_use]
     pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
         let (mut kept, mut unlinked) = (Self::new(), Self::new());
@@ -104,7 +104,7 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one after another, without recursion, so that dropping a long chain does not
+/// Drops the links one at a time, without recursion, so that dropping a long chain does not
 /// overflow the stack.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {

@@ -1,6 +1,5 @@
 //! The driver's return codes, with their numbers and names. The names are stored in a table in this
-//! crate, because an error must be printable even if no driver is present to report the name of its
-//! code.
+//! crate. An error must be printable even if no driver is present to report the name of its code.
 
 use std::fmt;
 

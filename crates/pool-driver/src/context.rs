@@ -36,7 +36,7 @@ pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     Ok(active != 0)
 }
 
-/// Returns the ordinal of the device to which a context belongs.
+/// Returns the ordinal of the device that a context belongs to.
 pub fn ordinal(context: &CudaContext) -> u32 {
     // The conversion cannot fail, because the context was created from a 32-bit ordinal.
     u32::try_from(context.ordinal()).unwrap_or(u32::MAX)

@@ -21,8 +21,8 @@ pub(crate) struct CopyCompletion {
     last_copy: Event,
     /// This flag is `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy after which the driver could not record the event, or `None` if
-    /// there is no such copy.
+    /// The stream of a pending copy if the driver could not record an event after the copy, or
+    /// `None` if there is no such copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// This flag is `true` if a copy has become a node of a graph, because other code was capturing
     /// the stream. It is unknown when a captured copy runs.

@@ -21,7 +21,7 @@ use crate::library;
 /// looked up when it is first called.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
-    /// The first version of CUDA in which the function has this signature. CUDA encodes a version
+    /// The first version of CUDA that has the function with this signature. CUDA encodes a version
     /// as a number: 12030 means CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
@@ -35,8 +35,8 @@ impl<F: Copy> EntryPoint<F> {
     ///
     /// # Safety
     ///
-    /// `F` must be a pointer to a C function whose signature matches the one that CUDA's headers
-    /// declare for `name` in version `since`.
+    /// `F` must be a pointer to a C function with the signature that CUDA's headers declare for
+    /// `name` in version `since`.
     pub(crate) const unsafe fn new(name: &'static CStr, since: u32) -> Self {
         let () = Self::SIZE;
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }

@@ -36,7 +36,10 @@ pub enum CudaError {
     },
     /// The driver reports a sufficient version, but lacks a function that this version should
     /// provide.
-    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall the driver")]
+    #[error(
+        "the NVIDIA driver lacks {call}, although its version should provide this function: \
+         reinstall the driver"
+    )]
     MissingCall {
         /// The name of the missing function.
         call: &'static str,
@@ -82,8 +85,8 @@ pub enum CudaError {
     /// A stream or a view of one device was used with the memory of another device, and
     /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
     #[error(
-        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of \
-         device {stream}, copy with `copy_from`, or let its kernels use the memory \
+        "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
+         device {stream}, copy the memory with `copy_from`, or give the device access to it \
          (`CudaDevice::let_peer`)"
     )]
     WrongDevice {
@@ -95,7 +98,7 @@ pub enum CudaError {
     /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
     /// device cannot access the memory of the other device.
     #[error(
-        "kernels of device {reader} cannot access memory of device {memory}, because the devices \
+        "kernels on device {reader} cannot access memory on device {memory}, because the devices \
          have no peer access to each other: copy the memory with `copy_from`"
     )]
     NotPeers {
@@ -107,11 +110,11 @@ pub enum CudaError {
     /// The stream belongs to another CUDA context of the same device. Two contexts cannot share
     /// events.
     #[error(
-        "the stream belongs to another context of device {ordinal}: use streams of the pool's own \
-         context"
+        "the stream belongs to a different context of device {ordinal}: use a stream from the \
+         pool's own context"
     )]
     WrongContext {
-        /// The ordinal of the device to which both contexts belong.
+        /// The ordinal of the device that both contexts belong to.
         ordinal: u32,
     },
     /// A stream is being captured into a graph, and the operation cannot become part of a graph.
@@ -123,11 +126,11 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// A stream that the pool does not know used the pool's memory, no event was recorded after the
-    /// use, and a session is capturing a graph. The pool would have to wait for all work in the
+    /// A stream that the pool does not know used the pool's memory while a session was capturing a
+    /// graph. No event was recorded after the use. The pool would have to wait for all work in the
     /// context, which would invalidate the capture.
     #[error(
-        "memory of the pool {}, but cannot wait while a graph is being captured: {}",
+        "{}, but the pool cannot wait while a graph is being captured: {}",
         UnknownUse(*stream),
         advice(*stream)
     )]
@@ -233,12 +236,13 @@ impl fmt::Display for UnknownUse {
         match self.0 {
             Some(stream) => write!(
                 f,
-                "was used on the stream {stream:#x}, which was not announced, so the pool must \
-                 wait for the whole context"
+                "the pool's memory was used on stream {stream:#x}, which was not announced. The \
+                 pool must wait for the whole context"
             ),
-            None => {
-                f.write_str("was copied to another device, so the pool must wait for all devices")
-            }
+            None => f.write_str(
+                "the pool's memory was copied to another device. The pool must wait for all \
+                 devices",
+            ),
         }
     }
 }

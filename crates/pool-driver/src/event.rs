@@ -1,6 +1,6 @@
 //! The crate's own events, which replace the events of cudarc. A call that uses an event of cudarc
-//! may return an error that an earlier, unrelated call left in the context. A call that uses an
-//! [`Event`] never returns an error of an earlier call.
+//! may return an error that belongs to an earlier, unrelated call. A call that uses an [`Event`]
+//! never returns an error of an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream of any context wait for the point at which the event was recorded. This
-    /// method makes the stream's context current.
+    /// Makes a stream of any context wait for the recorded point of the event. This method makes
+    /// the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -69,10 +69,10 @@ impl Event {
         unsafe { self.hold_back_handle(stream) }
     }
 
-    /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`,
-    /// which must belong to the event's context. This method makes the context of `later` current.
-    /// The same event can order any number of streams, because each wait refers to the last
-    /// recording that precedes the wait.
+    /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`.
+    /// The stream `earlier` must belong to the event's context. This method makes the context of
+    /// `later` current. The same event can order any number of streams, because each wait refers to
+    /// the last recording that precedes the wait.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
@@ -117,7 +117,7 @@ impl Event {
         answer("cuStreamWaitEvent", waits)
     }
 
-    /// Returns `true` if all work before the point at which the event was recorded has completed.
+    /// Returns `true` if all work before the event's recorded point has completed.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {
@@ -127,8 +127,7 @@ impl Event {
         }
     }
 
-    /// Blocks the host until all work before the point at which the event was recorded has
-    /// completed.
+    /// Blocks the host until all work before the event's recorded point has completed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         let waited =

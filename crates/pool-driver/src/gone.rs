@@ -1,11 +1,12 @@
-//! Detects contexts that are gone, which means that they have been destroyed or lost. Errors are
-//! ignored only for calls on contexts that are gone.
+//! Detects contexts that have been destroyed or lost. Errors are ignored only for calls on contexts
+//! that are gone.
 //!
 //! Pools and graphs rely on the order of work in streams. One rule therefore applies to every call
-//! that records an event, waits for an event, waits on the host, queries the capture of a stream,
-//! or retains a context. If a call that orders work fails, the operation that needs the call fails
-//! with the same error, regardless of the error's code. A driver may return any code while the work
-//! is still running, so a code is never sufficient reason to ignore an error.
+//! that records an event, waits for an event, or waits on the host. The rule also applies to calls
+//! that query the capture of a stream, or retain a context. If a call that orders work fails, the
+//! operation that needs the call fails with the same error, regardless of the error's code. A
+//! driver may return any code while the work is still running, so a code is never sufficient reason
+//! to ignore an error.
 //!
 //! If the context of a resource is gone, a failure to free the resource is ignored, because there
 //! is nothing left to free. If a context is gone, a failure to wait for the context is also

@@ -1,5 +1,5 @@
-//! An event that is recorded after work on a stream that the pool does not know, so that the pool's
-//! stream can wait for this work. When a guard of cudarc (`SyncOnDrop`) is dropped, it records this
+//! An event that is recorded after work on a stream that the pool does not know. The pool's stream
+//! can then wait for this work. When a guard of cudarc (`SyncOnDrop`) is dropped, it records this
 //! event.
 //!
 //! A new event, which has never been recorded, is created for each guard. The event later shows

@@ -20,7 +20,7 @@ pub unsafe trait HandleKind: 'static {
     /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;
 
-    /// The kind under which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
+    /// The category that [`Leftovers`](crate::leftovers::Leftovers) uses to count the handle.
     const KIND: LeftoverKind;
 
     /// Checks that a handle may be destroyed now.
@@ -37,7 +37,7 @@ pub unsafe trait HandleKind: 'static {
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
-/// A handle together with the context to which the handle belongs.
+/// A handle together with the context that the handle belongs to.
 pub struct ContextHandle<K: HandleKind> {
     handle: K::Handle,
     context: Arc<CudaContext>,
@@ -63,7 +63,7 @@ impl<K: HandleKind> ContextHandle<K> {
         self.handle
     }
 
-    /// Returns the context to which the handle belongs.
+    /// Returns the context that the handle belongs to.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }

@@ -1,7 +1,7 @@
 //! Page-locked host memory, and blocking copies to and from this memory. Each buffer is freed
 //! exactly once, either immediately or later. The owner of a buffer knows when the last copy that
-//! uses the buffer has completed. A buffer is owned either by a graph, which frees its buffers
-//! after its runs, or by a [`PageLocked`], which records an event after its copies.
+//! uses the buffer has completed. A buffer is owned either by a graph or by a [`PageLocked`]. A
+//! graph frees its buffers after its runs. A [`PageLocked`] records an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -23,7 +23,7 @@ pub struct HostBuffer(ResourceOwner<HostMemory>);
 // context.
 unsafe impl Sync for HostBuffer {}
 
-/// An entry in the queue of deferred frees, which is reserved for a buffer that does not exist yet.
+/// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
 pub type HostPlace = Place<HostMemory>;
 
 /// The memory of a [`HostBuffer`].
@@ -104,7 +104,7 @@ impl HostBuffer {
         self.0.bytes
     }
 
-    /// Returns the context in which the memory was allocated.
+    /// Returns the context that the memory was allocated in.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.context
@@ -125,10 +125,10 @@ impl HostBuffer {
     ///
     /// # Safety
     ///
-    /// The range at `from` must be allocated and contain at least `bytes` bytes, and the caller
-    /// must have the right to read this range in stream order. The buffer must contain at least
-    /// `bytes` bytes. After an error, the caller must keep the buffer alive, and must not access
-    /// the buffer until the stream has been synchronized.
+    /// The range at `from` must be allocated and contain at least `bytes` bytes. The caller must
+    /// have the right to read this range in stream order. The buffer must contain at least `bytes`
+    /// bytes. After an error, the caller must keep the buffer alive, and must not access the buffer
+    /// until the stream has been synchronized.
     pub unsafe fn read(
         &mut self,
         from: Address,

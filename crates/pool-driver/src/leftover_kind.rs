@@ -23,11 +23,11 @@ pub enum LeftoverKind {
     Graph,
     /// An executable graph of the driver.
     Executable,
-    /// The resources that a graph or an update left behind, either because a capture was in
-    /// progress or because the wait for the graph's runs failed.
+    /// The resources that a graph or an update left behind. The resources remain if a capture was
+    /// in progress, or if the wait for the graph's runs failed.
     GraphRuns,
     /// Memory that other code allocated and passed to a session, and values that a graph kept
-    /// alive, such as the modules of its kernels.
+    /// alive. Such values include the modules of kernels.
     OwnedMemory,
 }
 

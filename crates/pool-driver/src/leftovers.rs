@@ -1,6 +1,6 @@
 //! The queue of deferred frees, which the whole process shares. The queue contains driver resources
-//! that could not be freed when their owners were dropped, because a capture was in progress or
-//! because the driver refused to free them. The frees are retried whenever a pool allocates or is
+//! that could not be freed when their owners were dropped. Either a capture was in progress, or the
+//! driver refused to free the resources. The frees are retried whenever a pool allocates or is
 //! dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate, because the host may be out of memory at that time.
@@ -22,10 +22,10 @@ pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 /// A driver resource that is freed when its owner is dropped, or later if the resource cannot be
 /// freed at that time.
 pub trait Resource: Send + 'static {
-    /// The kind under which [`Leftovers`] counts the resource.
+    /// The category that [`Leftovers`] uses to count the resource.
     const KIND: LeftoverKind;
 
-    /// Returns the context to which the resource belongs, or `None` if each part of the resource
+    /// Returns the context that the resource belongs to, or `None` if each part of the resource
     /// belongs to a context of its own.
     fn context(&self) -> Option<&CudaContext>;
 
@@ -52,7 +52,7 @@ pub struct ResourceOwner<T: Resource> {
     place: ManuallyDrop<Place<T>>,
 }
 
-/// An entry in the queue, which is reserved for a resource that does not exist yet.
+/// A reserved entry in the queue, for a resource that does not exist yet.
 ///
 /// The link is stored in a boxed slice of length 1, because a `Vec` can be converted into a boxed
 /// slice. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is

@@ -12,8 +12,8 @@
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
 //! are allocated with fallible functions; see [`chain`]. Dropping a value never allocates, because
 //! each resource is allocated together with an entry in the queue of [`leftovers`] or with a spare
-//! link. Two kinds of allocations abort the process if they fail: allocations inside cudarc, and
-//! the allocation of an `Arc` for a device, for the context of a pool, or for a staging pool.
+//! link. Two kinds of allocations abort the process if they fail. The affected allocations are
+//! those inside cudarc, and the `Arc` of a device, of a pool's context, or of a staging pool.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

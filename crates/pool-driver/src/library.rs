@@ -16,18 +16,18 @@ use crate::error::CudaError;
 /// which `cuGetProcAddress` has its current signature.
 const OLDEST: u32 = 12_000;
 
-/// The file names under which the driver's library is installed. These names are a subset of the
-/// names that cudarc tries, in the same order. This crate does not call cudarc's
-/// `is_culib_present`, because that function does not exist in builds that link the driver.
+/// The file names of the driver's library. These names are a subset of the names that cudarc tries,
+/// in the same order. This crate does not call cudarc's `is_culib_present`, because builds that
+/// link the driver lack that function.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// Starts the driver, so that its functions can be called. If the driver fails to start, the next
 /// call to this function tries again, because the cause may be temporary.
 ///
-/// The function holds no lock while it starts the driver, because loading a library runs foreign
-/// code, which may call this function. Starting the driver twice has the same effect as starting it
-/// once.
+/// The function holds no lock while it starts the driver, because loading a library runs code
+/// outside this crate. That code may call this function. Starting the driver twice has the same
+/// effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())

@@ -40,7 +40,7 @@ unsafe impl HandleKind for MemoryPoolKind {
 }
 
 impl MemoryPool {
-    /// Creates a memory pool on the device to which the context belongs.
+    /// Creates a memory pool on the device that the context belongs to.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;

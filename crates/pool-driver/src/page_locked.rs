@@ -58,9 +58,9 @@ impl PageLocked {
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and contain at least `bytes` bytes, and the caller must
-    /// have the right to write this range in stream order. The buffer must not be busy, and must
-    /// contain at least `bytes` bytes.
+    /// The range at `to` must be allocated and contain at least `bytes` bytes. The caller must have
+    /// the right to write this range in stream order. The buffer must not be busy, and must contain
+    /// at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -105,8 +105,8 @@ impl PageLocked {
         self.0.is_free()
     }
 
-    /// Returns `true` if a graph that other code captured contains a copy that uses this buffer.
-    /// The graph may run this copy at any time. The buffer therefore never becomes free again, and
+    /// Returns `true` if a graph from other code contains a copy that uses this buffer. The graph
+    /// may run this copy at any time. The buffer therefore never becomes free again, and
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. The loss of a
     /// copy is detected only by these two methods.
     #[must_use]

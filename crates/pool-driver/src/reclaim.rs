@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// The unit in which a [`Reclaim`] counts the memory of pools, in bytes. The sizes of all blocks
+/// The unit that a [`Reclaim`] uses to count the memory of pools, in bytes. The sizes of all blocks
 /// are multiples of this unit.
 const UNIT: usize = 256;
 
@@ -36,10 +36,10 @@ impl Reclaim {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Adds the result of waiting for the streams of the device. `waits` contains the number of
-    /// streams that the host waited for and the number of streams that it skipped. A stream is
-    /// skipped if it is being captured, or if the wait for the stream fails. `waits` is `None` if
-    /// the host did not wait, because a session was capturing a graph.
+    /// Adds the result of waiting for the streams of the device. `waits` contains the numbers of
+    /// streams that the host waited for and that it skipped. A stream is skipped if it is being
+    /// captured, or if the wait for the stream fails. `waits` is `None` if the host did not wait,
+    /// because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();

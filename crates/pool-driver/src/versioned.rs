@@ -15,15 +15,15 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture to which a stream belongs, and the position of the stream in this capture.
+/// The capture that a stream belongs to, and the position of the stream in this capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
     /// The status of the capture, which is active, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
     /// The ID that the driver has assigned to the capture.
     pub id: u64,
-    /// The nodes on which the stream's next operation depends, in an array that the driver owns.
-    /// The array is valid until any thread makes the next call that uses this stream, or until the
+    /// The nodes that the stream's next operation depends on, in an array that the driver owns. The
+    /// array is valid until any thread makes the next call that uses this stream, or until the
     /// capture ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of nodes in this array.
@@ -39,7 +39,7 @@ impl CaptureInfo {
     };
 }
 
-/// The data that belongs to an edge of a graph, which CUDA calls `CUgraphEdgeData`.
+/// The data of an edge in a graph, which CUDA calls `CUgraphEdgeData`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
@@ -125,7 +125,7 @@ static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// Queries the capture to which a stream belongs.
+/// Queries the capture that a stream belongs to.
 ///
 /// If edges of the captured graph have data, the driver rejects a query that does not request this
 /// data. Therefore this function requests the data from every driver that supports it, but does not
@@ -184,7 +184,7 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Removes all dependencies of the next operation on a captured stream.
+/// Removes the dependencies of the next operation that is added to a captured stream.
 ///
 /// # Errors
 ///
@@ -240,7 +240,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// The access that a device has to memory, which CUDA calls `CUmemAccessDesc`.
+/// A device's access to memory, which CUDA calls `CUmemAccessDesc`.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {

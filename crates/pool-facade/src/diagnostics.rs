@@ -1,5 +1,5 @@
-//! Provides debugging features that require the standard library, such as environment variables
-//! that enable debugging modes, and warnings that are printed to standard error.
+//! Provides debugging features that require the standard library. Environment variables enable
+//! debugging modes, and warnings are printed to standard error.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,9 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///   memory checker to detect pointers that are used after their scope has ended.
 ///
 /// The debugging modes apply to all backends, and to every pool that is created or reconfigured
-/// after the call, whether or not the pool is thread-local. Existing thread-local pools keep their
-/// modes until [`trim_all`](crate::trim_all()) releases them, so call this function at the start of
-/// `main`.
+/// after the call. The pool does not have to be thread-local. Existing thread-local pools keep
+/// their modes until [`trim_all`](crate::trim_all()) releases them, so call this function at the
+/// start of `main`.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {

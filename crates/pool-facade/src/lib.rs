@@ -48,8 +48,7 @@
 //!
 //! - [`with_pool!`] opens a scope in a pool of the current thread, and the function [`local()`]
 //!   returns a guard that owns such a pool.
-//! - [`Pool`] is a pool that you own, that you can store in a struct, and that you can send to
-//!   another thread.
+//! - [`Pool`] is a pool that you own. You can store it in a struct and send it to another thread.
 //! - [`DynamicPool`] is intended for code whose lifetimes are not lexical, such as interpreters,
 //!   tapes and foreign callers.
 //! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on
@@ -57,9 +56,9 @@
 //! - [`compiler_errors`] explains how to fix common compiler errors.
 //!
 //! Each backend is enabled by a Cargo feature. The pools of `Cuda` use the device that the thread
-//! has selected with `Cuda::set_device`, which is device 0 by default. The pools of `Wgpu` use the
-//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`, which is a stream
-//! of the first adapter by default.
+//! has selected with `Cuda::set_device`. The default is device 0. The pools of `Wgpu` use the
+//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`. The default is a
+//! stream of the first adapter.
 //!
 //! # Features
 //!

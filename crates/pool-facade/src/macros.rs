@@ -34,7 +34,7 @@
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
 /// With the slot layout, the pool of the inner block holds its own memory. To avoid a second pool,
 /// pass the outer scope to helper functions as an argument. With the stack layout, an inner
-/// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk, and its pool
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk. The inner pool
 /// holds no memory of its own.
 ///
 /// # Panics
@@ -160,8 +160,8 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body is outside the labelled block, because an unlabelled `break` in the body would
-        // be rejected inside a labelled block.
+        // The body is outside the labeled block, because an unlabeled `break` in the body would be
+        // rejected inside a labeled block.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -209,9 +209,9 @@ macro_rules! try_with_pool {
 ///
 /// The `context` argument creates the context of a new pool. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
-/// intended for backends that support several devices from which a thread can choose.
-/// `is_for_thread` receives the context of an idle pool, and returns `true` if the calling thread
-/// may currently use that pool.
+/// intended for backends with several devices that a thread can choose from. `is_for_thread`
+/// receives the context of an idle pool, and returns `true` if the calling thread may currently use
+/// that pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {

@@ -11,9 +11,9 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// A pool is idle while no guard of [`local()`](crate::local()) and no block of
 /// [`with_pool!`](crate::with_pool) uses the pool. No code has to run on the thread that owns an
-/// idle pool, so this thread may be sleeping, waiting for work in rayon, or computing something
-/// else. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that you
-/// own. After a pool has been released, the next acquire from each of its slots allocates memory.
+/// idle pool. This thread may be sleeping, waiting for work in rayon, or computing something else.
+/// Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that you own.
+/// After a pool has been released, the next acquire from each of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -156,7 +156,7 @@ mod host {
             // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // The pools are dropped after the registry has been unlocked, because foreign code that
+            // The pools are dropped after the registry has been unlocked, because user code that
             // the allocator calls may use the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());

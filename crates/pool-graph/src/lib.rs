@@ -3,13 +3,13 @@
 //! the graph may be replayed.
 //!
 //! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
-//! [`CudaArena`] is a single buffer from which a capture allocates by advancing an offset. A
+//! [`CudaArena`] is a single buffer. A capture allocates from it by advancing an offset. A
 //! [`Lease`] keeps blocks or an arena alive for a graph. Until a lease is dropped, the leased
 //! memory is neither reused nor freed, even if the pool or arena has been dropped.
 //!
 //! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates memory
-//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory, which is
-//! useful for tests and for planning without a GPU.
+//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. Such a source
+//! is useful for tests and for planning without a GPU.
 //!
 //! ```
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};

@@ -8,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a value that contains only one list, which is empty and open.
+    /// Creates a value with only one list. The list is empty and not finished.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }

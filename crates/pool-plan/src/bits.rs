@@ -23,8 +23,8 @@ impl BitMatrix {
     }
 
     /// Resets the matrix to zeros, and reuses its allocation if the allocation is large enough. All
-    /// zeros are written explicitly, because reading a page before writing to it causes a second
-    /// page fault, for which all threads must wait.
+    /// zeros are written explicitly. Reading a page before writing to it causes a second page
+    /// fault, and all threads must wait for it.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();

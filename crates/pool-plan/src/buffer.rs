@@ -3,8 +3,8 @@
 use crate::error::PlanError;
 use crate::limits;
 
-/// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use the
-/// buffer's bytes.
+/// A time span `[lower, upper)` within a buffer's lifetime. During this span, other buffers may use
+/// the buffer's bytes.
 ///
 /// The buffer's contents are lost during a gap. After the gap, the buffer is still at the same
 /// offset, but its bytes may have changed.
@@ -12,7 +12,7 @@ use crate::limits;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Gap {
-    /// The time at which the gap begins.
+    /// The start time of the gap.
     pub lower: i64,
     /// The exclusive end of the gap.
     pub upper: i64,
@@ -27,9 +27,9 @@ pub struct Buffer {
     /// the buffer's index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
-    /// The first time at which the buffer is live.
+    /// The first time when the buffer is live.
     pub lower: i64,
-    /// The first time after `lower` at which the buffer is no longer live.
+    /// The first time after `lower` when the buffer is no longer live.
     pub upper: i64,
     /// The buffer's size in bytes.
     pub size: u64,

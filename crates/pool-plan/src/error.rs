@@ -20,7 +20,7 @@ pub enum PlanError {
     InvertedLifetime {
         /// The name of the buffer.
         id: String,
-        /// The time at which the buffer's lifetime begins.
+        /// The start time of the buffer's lifetime.
         lower: i64,
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
@@ -34,7 +34,7 @@ pub enum PlanError {
     BadGap {
         /// The name of the buffer.
         id: String,
-        /// The time at which the gap begins.
+        /// The start time of the gap.
         lower: i64,
         /// The exclusive end of the gap.
         upper: i64,
@@ -59,12 +59,12 @@ pub enum PlanError {
     },
     /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
     #[error(
-        "buffer {id}: {size} bytes, added to {sum} bytes of earlier buffers, exceed {} bytes with \
-         padding",
+        "buffer {id}: its {size} bytes, the {sum} bytes of earlier buffers and padding together \
+         exceed {} bytes",
         i64::MAX
     )]
     SizeOverflow {
-        /// The name of the buffer at which the sum exceeded the limit.
+        /// The name of the buffer that made the sum exceed the limit.
         id: String,
         /// The buffer's size in bytes.
         size: u64,
@@ -190,9 +190,9 @@ pub enum PlanError {
         /// The index of the second memory.
         second: usize,
     },
-    /// The memories that a buffer allows are invalid. The list of memories is empty, a memory is
-    /// listed twice, the buffer is fixed in a memory that it does not allow, or the buffer has a
-    /// fixed offset but allows several memories.
+    /// The memories that a buffer allows are invalid. The list of memories is empty or contains a
+    /// memory twice, or the buffer is fixed in a memory that it does not allow. A buffer with a
+    /// fixed offset must not allow several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The name of the buffer.
@@ -230,8 +230,8 @@ pub enum PlanError {
         /// The capacity that the options set, in bytes.
         capacity: u64,
     },
-    /// Some buffers are live at the same time, but the memories in which they may be placed are too
-    /// small for all of them.
+    /// Some buffers are live at the same time, but the memories that they allow are too small for
+    /// all of them.
     #[error(
         "memories {memories:?} have {capacity} bytes, but the {} buffers that may use only these \
          memories need {bound} bytes at time {time}",
@@ -244,7 +244,7 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// A time at which all of these buffers are live.
+        /// A time when all of these buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,

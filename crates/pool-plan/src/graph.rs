@@ -1,5 +1,4 @@
-//! The parts of a graph problem, which are the edges between operations and the buffers that
-//! operations use.
+//! The parts of a graph problem: the edges between operations, and the buffers that operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -73,16 +72,16 @@ pub struct GraphBuffer {
     pub offset: Option<u64>,
     /// The alloc marker. Every use of the buffer is either this operation or comes after it.
     ///
-    /// If memory becomes available between two operations (on a stream that waits for events), add
-    /// an operation to the graph that represents this point.
+    /// Memory may become available between two operations, on a stream that waits for events. In
+    /// this case, add an operation to the graph that represents this point.
     pub allocated_by: usize,
     /// The free markers. Every use of the buffer is either one of these operations or precedes one
     /// of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker, because the
-    /// buffer could then never be used.
+    /// is refused if a path of edges leads from a free marker to the alloc marker. The buffer could
+    /// then never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The role of the buffer, which determines whether the buffer may share bytes with other

@@ -1,5 +1,5 @@
-//! The happens-before problem, in which the operations of an acyclic graph use buffers on any
-//! number of streams.
+//! The happens-before problem. The operations of an acyclic graph use buffers on any number of
+//! streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,9 +11,9 @@ use crate::operations::Operations;
 use crate::validate::graph;
 use crate::violation::Violation;
 
-/// The operations of a graph and the buffers that they use. Two buffers may share bytes only if
-/// edges that wait for completion lead from every use of one buffer to the alloc marker of the
-/// other.
+/// The operations of a graph and the buffers that they use. Two buffers may share bytes only if one
+/// of them is completely used before the other is allocated. Edges that wait for completion must
+/// lead from every use of one buffer to the alloc marker of the other.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -82,9 +82,9 @@ impl HappensBeforeProblem {
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
-    /// share bytes although neither is ordered before the other, an offset that is not aligned, or
-    /// an offset that differs from the fixed offset.
+    /// Returns the first violation that the validator finds. A violation is an offset that is not
+    /// aligned or differs from the fixed offset. Two buffers that share bytes are also a violation
+    /// if neither is ordered before the other.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }

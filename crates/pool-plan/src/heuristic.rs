@@ -4,24 +4,24 @@
 use std::fmt;
 
 /// A textbook greedy heuristic, which places the buffers one by one in a fixed order. Each buffer
-/// is placed in a free range between the buffers with which it must not share bytes, or above all
-/// of them.
+/// is placed in a free range between the buffers that it must not share bytes with, or above all of
+/// them.
 ///
 /// Ties in the order are broken by the starts of the buffers, and then by their positions in the
 /// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
-/// instead of by position. If an interval problem is solved with a tolerance of 1 and without a
-/// capacity, the plan is at least as good as the plan of every heuristic, except for those listed
-/// in [`Plan::untried`](crate::Plan::untried).
+/// instead of by position. If the tolerance is 1 and no capacity is set, the plan of an interval
+/// problem is at least as good as the plan of every heuristic. The heuristics listed in
+/// [`Plan::untried`](crate::Plan::untried) are excepted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
-    /// The order in which buffers are placed.
+    /// The order of placement of the buffers.
     pub order: GreedyOrder,
     /// The rule that selects one of the free ranges for a buffer.
     pub fit: GreedyFit,
 }
 
-/// The order in which a greedy heuristic places buffers.
+/// The order of the buffers in a greedy heuristic.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum GreedyOrder {
@@ -42,11 +42,11 @@ pub enum GreedyOrder {
     /// reversed.
     End,
     /// The buffers that are live at the time with the most live bytes come first, in descending
-    /// order of size (greedy by breadth, as in `TFLite`).
+    /// order of size. This is greedy by breadth, as in `TFLite`.
     Breadth,
 }
 
-/// The rule that selects one of the free ranges that are large enough for a buffer.
+/// The rule that selects a free range for a buffer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum GreedyFit {

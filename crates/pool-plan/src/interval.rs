@@ -1,5 +1,5 @@
-//! The interval problem, in which each buffer is live from one time to another, and all buffers are
-//! used on a single stream.
+//! The interval problem. Each buffer is live from one time to another, and all buffers are used on
+//! a single stream.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
@@ -63,9 +63,9 @@ impl IntervalProblem {
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is a pair of buffers that
-    /// share bytes while both are live, an offset that is not aligned, or an offset that differs
-    /// from the fixed offset.
+    /// Returns the first violation that the validator finds. A violation is an offset that is not
+    /// aligned or differs from the fixed offset. Two buffers that share bytes are also a violation
+    /// if both are live at the same time.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
@@ -104,12 +104,12 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserialises a problem, and passes each buffer to a closure that may change the buffer
+    /// Deserializes a problem, and passes each buffer to a closure that may change the buffer
     /// before it is validated. For example, the closure may increase alignments or remove fixed
     /// offsets.
     ///
     /// # Errors
-    /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
+    /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
     /// modified buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,

@@ -6,7 +6,7 @@
 pub(crate) struct Item {
     /// The size in bytes.
     pub(crate) size: u64,
-    /// The alignment, which is a power of two that divides the offset.
+    /// The alignment. The alignment is a power of two that divides the offset.
     pub(crate) alignment: u64,
     /// The fixed offset of the item, or `None` if the planner may choose the offset.
     pub(crate) fixed: Option<u64>,

@@ -17,7 +17,7 @@ pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 /// its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// Returns the name by which messages refer to a buffer. The name is the buffer's own name, or the
+/// Returns the name that messages use for a buffer. The name is the buffer's own name, or the
 /// buffer's index if it has no name.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
@@ -65,9 +65,9 @@ pub(crate) fn check_intervals(
 
 /// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
 ///
-/// In the worst plan that a solver can produce, all buffers are stacked on top of each other and on
-/// top of the highest fixed buffer, and padding is added to each of them. If the sum of all sizes
-/// and paddings fits in the integer type, later arithmetic on offsets never overflows.
+/// In the worst plan of a solver, all buffers are stacked on top of each other and on top of the
+/// highest fixed buffer. Padding is added to each of them. If the sum of all sizes and paddings
+/// fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 
-/// A memory in which buffers are placed, such as SRAM, PSRAM or the heap of a device.
+/// A memory for buffers, such as SRAM, PSRAM or the heap of a device.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -28,17 +28,17 @@ impl Memory {
     }
 }
 
-/// A buffer, and the memories in which it may be placed.
+/// A buffer, and the memories that it may be placed in.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset counts from the start of `memory`, or of
-    /// the only allowed memory.
+    /// The lifetime, size and alignment. A fixed offset is relative to the start of `memory`. If
+    /// `memory` is `None`, the offset is relative to the start of the only allowed memory.
     pub buffer: Buffer,
-    /// The indices of the memories in which the buffer may be placed, without duplicates.
+    /// The indices of the memories that the buffer may be placed in, without duplicates.
     pub memories: Vec<usize>,
     /// The number of bytes that are read from and written to the buffer during its lifetime.
     pub traffic: u64,
-    /// The memory in which the buffer must be placed, or `None` if the planner may choose the
+    /// The memory that the buffer must be placed in, or `None` if the planner may choose the
     /// memory.
     pub memory: Option<usize>,
 }
@@ -57,14 +57,14 @@ impl MemoryBuffer {
         Self { buffer, memories: memories.into_iter().collect(), traffic, memory: None }
     }
 
-    /// Returns the memories in which the buffer may be placed. If `memory` is set, the buffer may
-    /// be placed only in that memory.
+    /// Returns the memories that the buffer may be placed in. If `memory` is set, the buffer may be
+    /// placed only in that memory.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
 }
 
-/// The memory in which a buffer is placed, and its offset in that memory.
+/// The memory of a buffer, and the buffer's offset in that memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Placement {
@@ -79,17 +79,17 @@ pub struct Placement {
 ///
 /// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
 /// minimum cost of a buffer is its lowest cost in any memory that it allows. The cost of a buffer
-/// in a memory is the cost of its traffic plus its size times the sum of the prices over its
-/// lifetime. If the prices of a memory add up to more than its cost per byte, the bound is reduced
-/// by the difference times the memory's capacity. The prices of a memory without a capacity must
-/// not exceed its cost per byte. (The prices solve the dual of the linear program that assigns
-/// buffers to memories.)
+/// in a memory is its traffic cost, plus its size times the sum of the prices over its lifetime.
+/// The prices of a memory may add up to more than its cost per byte. The bound is then reduced by
+/// the difference times the memory's capacity. The prices of a memory without a capacity must not
+/// exceed its cost per byte. (The prices solve the dual of the linear program that assigns buffers
+/// to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
     /// The index of the memory.
     pub memory: usize,
-    /// The time to which the price applies.
+    /// The time that the price applies to.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

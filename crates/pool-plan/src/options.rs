@@ -1,4 +1,4 @@
-//! The options of a solver, and the monitor with which another thread observes and stops it.
+//! The options of a solver, and the monitor that another thread uses to observe and stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::error::PlanError;
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
     /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
-    /// returns the first plan that fits within it, without minimising the peak.
+    /// returns the first plan that fits within it, without minimizing the peak.
     pub capacity: Option<u64>,
     /// The time limit for planning. The solver always completes the first greedy plan, even if this
     /// exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
-    /// the number of rounds is limited and the budget is large enough for all of them, the plan
-    /// depends only on the problem and the seed.
+    /// the number of rounds is limited and the budget suffices for all of them, the plan depends
+    /// only on the problem and the seed.
     pub rounds: Option<u32>,
     /// The solver stops when the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
@@ -29,8 +29,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the default options, with which the solver minimises the peak for up to ten seconds
-    /// on two threads.
+    /// Returns the default options. With these options, the solver minimizes the peak for up to ten
+    /// seconds on two threads.
     fn default() -> Self {
         Self {
             capacity: None,
@@ -52,7 +52,7 @@ impl Options {
         Err(PlanError::BadTolerance { tolerance })
     }
 
-    /// Returns the peak at which the solver stops.
+    /// Returns the peak that the solver stops at.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -67,7 +67,7 @@ impl Options {
     }
 }
 
-/// A monitor with which another thread observes a planner and can stop it.
+/// A monitor that another thread uses to observe a planner. The monitor can also stop the planner.
 #[derive(Debug)]
 pub struct Monitor {
     cancelled: AtomicBool,

@@ -40,7 +40,7 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     precedes
 }
 
-/// The data from which the order relation between buffers is computed.
+/// The data for computing the order relation between buffers.
 struct Relation<'a> {
     buffers: &'a [GraphBuffer],
     operations: Operations,

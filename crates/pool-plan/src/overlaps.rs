@@ -1,9 +1,9 @@
 //! Finds overlapping spans in a timeline on demand.
 //!
-//! Spans are sorted by the sections in which they begin. Spans that begin within another span are
-//! adjacent in the sorted list. To find spans that began earlier and are still live, a query reads
-//! the latest end of each block of spans. A query reads memory sequentially, and the data structure
-//! needs only 16 bytes per span.
+//! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
+//! the sorted list. To find spans that began earlier and are still live, a query reads the latest
+//! end of each block of spans. A query reads memory sequentially, and the data structure needs only
+//! 16 bytes per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::timeline::Timeline;
 /// The number of spans in a block, and the number of blocks in a block of the next level.
 const BLOCK: usize = 16;
 
-/// The spans of a timeline, sorted by the sections in which they begin.
+/// The spans of a timeline, sorted by their first sections.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
@@ -28,8 +28,8 @@ pub(crate) struct Overlaps<'a> {
     places: Vec<u32>,
     /// For each span, the exclusive end of its range of sections.
     uppers: Vec<u32>,
-    /// The latest end of any span in each block, in each block of blocks, and so on, up to the
-    /// level that consists of a single block.
+    /// The latest end of any span in each block, in each block of blocks, and so on. The last level
+    /// consists of a single block.
     latest: Vec<Vec<u32>>,
 }
 

@@ -1,4 +1,4 @@
-//! A plan, which consists of offsets and a certificate that proves their quality.
+//! A plan. A plan consists of offsets and a certificate that proves their quality.
 
 use crate::heuristic::GreedyHeuristic;
 
@@ -66,8 +66,8 @@ pub struct Certificate {
     /// number of bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
-    /// lower than the exact bound if computing the exact bound would take more than half of the
-    /// budget.
+    /// lower than the exact bound. This happens if computing the exact bound would take more than
+    /// half of the budget.
     pub bound: u64,
     /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,

@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location from which a buffer was requested.
+/// The source location of the request for a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -20,8 +20,8 @@ pub struct Caller {
     pub name: String,
 }
 
-/// A graph problem with information about the graph, which consists of the offsets of the buffers,
-/// the callers that requested them, and the streams of the operations.
+/// A graph problem with information about the graph. This information consists of the offsets of
+/// the buffers, the callers that requested them, and the streams of the operations.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
 /// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams` and
@@ -110,7 +110,7 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem, in which the offsets of the record are fixed. Call
+    /// Returns the problem with the offsets of the record as fixed offsets. Call
     /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {

@@ -24,17 +24,17 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. With
+/// The maximum number of pairs of conflicting items in timelines that are searched exactly. With
 /// more pairs, a single step of the search would take a millisecond. Repairs do not need a list of
 /// pairs, because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// The maximum number of pairs of conflicting items for which a graph is searched exactly or
+/// The maximum number of pairs of conflicting items in graphs that are searched exactly or
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until the first plan of a graph is computed, as a multiple of the time for
-/// computing the order relation: [without conflicts, additional time if all buffers conflict]. If
-/// there are many conflicts, the solver spends most of the time on them.
+/// computing the order relation. The values are [without conflicts, additional time if all buffers
+/// conflict]. If there are many conflicts, the solver spends most of the time on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
 /// The number of rows in the order relation per row that is sampled to estimate the share of
 /// conflicting pairs.
@@ -44,8 +44,8 @@ impl IntervalProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
-    /// if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
+    /// The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -64,8 +64,8 @@ impl IntervalProblem {
     /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
-    /// completed. The first plan is no worse than the earlier plan if every buffer has an offset in
-    /// `last`, and if no buffer has become larger, has a longer lifetime or needs a larger
+    /// completed. The first plan is no worse than the earlier plan if `last` contains an offset for
+    /// every buffer. No buffer may have become larger, have a longer lifetime or need a larger
     /// alignment.
     ///
     /// ```
@@ -192,8 +192,8 @@ impl HappensBeforeProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
-    /// if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
+    /// The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -320,7 +320,7 @@ impl Positions {
         self.places[self.operations.index(operation)]
     }
 
-    /// Returns the positions at which each buffer's lifetime begins and ends.
+    /// Returns the positions where each buffer's lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {

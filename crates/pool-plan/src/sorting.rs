@@ -1,5 +1,5 @@
-//! A stable sort that orders indices by a number that belongs to each index. The sort takes linear
-//! time, and checks the clock regularly.
+//! A stable sort of indices by a number that belongs to each index. The sort takes linear time, and
+//! checks the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
 //! numbers are skipped. A comparison sort would take several times longer, and could not be
@@ -13,7 +13,7 @@ const DIGIT: u32 = 11;
 const VALUES: usize = 1 << DIGIT;
 /// The bit mask that selects the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
-/// The number of items up to which a comparison sort is faster.
+/// Up to this number of items, a comparison sort is faster.
 const FEW: usize = 1 << 9;
 
 /// Maps a signed number to an unsigned one, preserving the order.

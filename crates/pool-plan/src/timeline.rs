@@ -1,8 +1,7 @@
 //! The interval problem in the form that the solvers need, with time divided into sections.
 //!
-//! A section represents a time at which the set of live buffers is not a subset of the set of live
-//! buffers at a neighbouring time. Two buffers are live at the same time if and only if they share
-//! a section.
+//! A section represents a time at which the set of live buffers is not a subset of the set at a
+//! neighboring time. Two buffers are live at the same time if and only if they share a section.
 
 use std::ops::Range;
 
@@ -12,7 +11,7 @@ use crate::item::Item;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Buffers, and the sections in which they are live.
+/// Buffers, and the sections where they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// The items to be placed.
@@ -23,7 +22,7 @@ pub(crate) struct Timeline {
     spans: Vec<(u32, u32)>,
     /// For each item, the index of its first span.
     starts: Vec<u32>,
-    /// For each item, the total time for which it is live.
+    /// For each item, the total length of time that it is live.
     pub(crate) durations: Vec<u64>,
     /// `true` if each item is live from its lower time to its upper time without a gap, and no item
     /// has a fixed offset.
@@ -93,8 +92,9 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of overlapping spans equals the number of spans that begin before this span
-        // ends, minus the number of spans that end before it begins, minus one for the span itself.
+        // The number of overlapping spans is the number of spans that begin before this span ends,
+        // minus the number of spans that end before it begins. One more is subtracted for the span
+        // itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
@@ -172,7 +172,7 @@ impl Timeline {
         (0..self.items.len()).filter(move |&item| self.spans(item).iter().any(is_live))
     }
 
-    /// Returns the spans of sections in which an item is live, in ascending order.
+    /// Returns the spans of sections where an item is live, in ascending order.
     pub(crate) fn spans(&self, item: usize) -> &[(u32, u32)] {
         &self.spans[self.span_range(item)]
     }
@@ -205,8 +205,7 @@ fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     for begin in begins {
         let now = lowers[begin as usize];
         let mut ended = false;
-        // If one span ends at the time at which another begins, the end is processed before the
-        // beginning.
+        // If one span ends when another begins, the end is processed before the beginning.
         while let Some(end) = ends.next_if(|&end| uppers[end as usize] <= now) {
             spans[end as usize].1 = section + 1;
             ended = true;

@@ -3,7 +3,7 @@
 //! The matrix is processed in squares of 64 rows, which are exchanged across the diagonal.
 //! Mirroring the bits one by one would access a different cache line for each bit. The rows are
 //! halved recursively until only a few are left, so that consecutive squares are likely to be in
-//! the cache, and two threads can work on parts of the matrix that have no rows in common.
+//! the cache. Two threads can also work on parts of the matrix that have no rows in common.
 
 use crate::tasks;
 

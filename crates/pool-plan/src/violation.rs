@@ -7,14 +7,14 @@ use thiserror::Error;
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Two buffers share bytes at a time at which both are live.
+    /// Two buffers share bytes while both are live.
     #[error("buffers #{first} and #{second} share bytes, and both are live at time {time}")]
     LiveTogether {
         /// The buffer that becomes live first.
         first: usize,
         /// The buffer that becomes live second.
         second: usize,
-        /// A time at which both buffers are live.
+        /// A time when both buffers are live.
         time: i64,
     },
     /// Two buffers share bytes, although neither is ordered before the other.
@@ -32,7 +32,7 @@ pub enum Violation {
     Misaligned {
         /// The index of the buffer.
         buffer: usize,
-        /// The offset at which the plan places the buffer.
+        /// The offset of the buffer in the plan.
         offset: u64,
         /// The buffer's alignment.
         alignment: u64,
@@ -42,7 +42,7 @@ pub enum Violation {
     Moved {
         /// The index of the buffer.
         buffer: usize,
-        /// The offset at which the plan places the buffer.
+        /// The offset of the buffer in the plan.
         offset: u64,
         /// The fixed offset that the problem requires for the buffer.
         fixed: u64,
@@ -52,7 +52,7 @@ pub enum Violation {
     Overflow {
         /// The index of the buffer.
         buffer: usize,
-        /// The offset at which the plan places the buffer.
+        /// The offset of the buffer in the plan.
         offset: u64,
     },
     /// A witness contains the index of a buffer that does not exist.
@@ -69,7 +69,7 @@ pub enum Violation {
     NotAtOnce {
         /// The index of the buffer.
         buffer: usize,
-        /// The time at which most buffers of the witness are live.
+        /// The time when most buffers of the witness are live.
         time: i64,
     },
     /// Two buffers of a witness may share bytes, or a buffer is listed twice.
@@ -90,7 +90,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer is placed in a memory that does not exist, or that the buffer may not use.
+    /// A buffer is placed in a nonexistent memory, or in a memory that the buffer may not use.
     #[error("buffer #{buffer} may not be placed in memory #{memory}")]
     ForbiddenMemory {
         /// The index of the buffer.
@@ -118,8 +118,8 @@ pub enum Violation {
         /// The cost of the plan.
         found: u64,
     },
-    /// A certificate states a bound that differs from the bound that its prices prove.
-    #[error("the certificate states a bound of {stated}, but its prices prove {found}")]
+    /// A certificate states a bound that does not follow from its prices.
+    #[error("the certificate states a bound of {stated}, but its prices prove a bound of {found}")]
     WrongBound {
         /// The bound that the certificate states.
         stated: u64,

@@ -2,8 +2,8 @@
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
-//! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes,
-//! so that the result of the search depends only on this number and never on the clock. The test
+//! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
+//! The result of the search depends only on this number and never on the clock. The test
 //! `every_loop_is_counted` in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
@@ -14,12 +14,12 @@ use crate::options::Monitor;
 /// The number of passes between two checks of the clock, which take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
-/// The conditions under which the planner stops.
+/// The conditions that stop the planner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
-    /// The time at which the budget ends, or `None` if this time exceeds the range of `Instant`.
+    /// The end time of the budget, or `None` if this time exceeds the range of `Instant`.
     pub(crate) deadline: Option<Instant>,
-    /// The monitor with which another thread may stop the planner.
+    /// The monitor that another thread may use to stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 

@@ -1,9 +1,9 @@
 //! A cache of bind groups. The cache identifies a bind group by its layout and its bound ranges. A
-//! bind group stays in the cache until one of its buffers is freed, or until the cache is full and
-//! the bind group is the one that has not been used for the longest time.
+//! bind group stays in the cache until one of its buffers is freed. A bind group also leaves the
+//! cache if the cache is full and it is the least recently used bind group.
 //!
-//! Every operation takes constant time, because each entry stores links to its neighbors in order
-//! of use, and its position in each buffer's list of entries.
+//! Every operation takes constant time. Each entry stores links to its neighbors in order of use,
+//! and its position in each buffer's list of entries.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -288,8 +288,8 @@ mod tests {
 
     use super::{BindGroups, Place};
 
-    /// A simple model of the cache, which is a list of bind groups in order of use; the last
-    /// element is the most recently used bind group.
+    /// A simple model of the cache. The model is a list of bind groups in order of use, and its
+    /// last element is the most recently used bind group.
     type Model = Vec<(u64, Vec<Place>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -30,10 +30,10 @@ impl<'a> Binding<'a> {
     /// Returns the range as a resource for a bind group that you create yourself.
     ///
     /// Use this bind group only while the view exists. Record the commands that use the bind group
-    /// with [`Stream::record`](crate::Stream::record) on the view's stream, or submit the stream's
-    /// commands with [`Stream::submit`](crate::Stream::submit) before you submit your own commands.
-    /// After the view has been dropped, the pool may reuse the block for another array, and your
-    /// bind group would then read and write the bytes of that array.
+    /// with [`Stream::record`](crate::Stream::record) on the view's stream. Otherwise, submit the
+    /// stream's commands with [`Stream::submit`](crate::Stream::submit) before you submit your own
+    /// commands. After the view has been dropped, the pool may reuse the block for another array.
+    /// Your bind group would then read and write the bytes of that array.
     #[must_use]
     pub fn resource(&self) -> wgpu::BindingResource<'a> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {

@@ -27,7 +27,7 @@ pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: Arc<AtomicBool>,
-    /// A buffer that [`check_thread`](Self::check_thread) accesses in order to call wgpu.
+    /// A buffer that [`check_thread`](Self::check_thread) accesses to call wgpu.
     probe: wgpu::Buffer,
 }
 

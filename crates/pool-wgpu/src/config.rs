@@ -1,5 +1,5 @@
-//! The configuration of a stream, which determines the usages of its buffers, and the adapter and
-//! the device that the stream opens.
+//! The configuration of a stream. The configuration determines the usages of the stream's buffers,
+//! and the adapter and device to open.
 
 /// The configuration of a [`Stream`](crate::Stream).
 ///
@@ -47,7 +47,7 @@ impl StreamConfig {
         self
     }
 
-    /// Sets the features that the stream requires of the device that it opens.
+    /// Sets the features that the opened device must support.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self

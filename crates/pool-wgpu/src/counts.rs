@@ -24,7 +24,7 @@ pub struct Counts {
     pub submissions: u64,
 }
 
-/// The counters from which [`Counts`] is created. The counters can be read while another thread has
+/// The counters that [`Counts`] is created from. The counters can be read while another thread has
 /// locked the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {

@@ -3,8 +3,8 @@
 //! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if wgpu is called
 //! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
 //! after this time, for example when a thread's pools are dropped. On a thread that is ending, this
-//! crate therefore returns errors instead of calling wgpu, and leaves buffers and streams to other
-//! threads, which drop them. In a browser, there are no other threads.
+//! crate therefore returns errors instead of calling wgpu. The crate leaves buffers and streams to
+//! other threads, which drop them. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {

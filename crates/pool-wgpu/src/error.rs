@@ -44,7 +44,7 @@ pub enum WgpuError {
     ThreadEnding,
     /// The queue does not belong to the device.
     #[error(
-        "the queue belongs to another device: pass the device and the queue from the same call of \
+        "the queue belongs to another device: pass the device and the queue from the same call to \
          `request_device`"
     )]
     OtherQueue,
@@ -66,7 +66,7 @@ pub enum WgpuError {
     /// The requested size is larger than the largest buffer that the device supports.
     #[error(
         "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
-         higher `max_buffer_size`, or acquire in parts"
+         higher `max_buffer_size`, or acquire the memory in parts"
     )]
     BufferTooLarge {
         /// The number of bytes that were requested.
@@ -85,8 +85,8 @@ pub enum WgpuError {
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// A part of a view starts at an offset that is not a multiple of the alignment that the device
-    /// requires of bindings.
+    /// A part of a view starts at an offset that cannot be bound. The device requires the offsets
+    /// of bindings to be multiples of an alignment.
     #[error(
         "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
          offset that is a multiple of {alignment} bytes"
@@ -104,13 +104,13 @@ pub enum WgpuError {
          at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
     )]
     UnevenEnd {
-        /// The offset at which the part ends within its buffer, in bytes.
+        /// The end offset of the part within its buffer, in bytes.
         end: u64,
     },
     /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view of at least one element")]
     EmptyBinding,
-    /// The number of bindings that were passed differs from the number that the kernel declares.
+    /// The number of passed bindings differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
@@ -149,8 +149,8 @@ pub enum WgpuError {
     /// A binding refers to memory of another stream. The commands of two different streams are not
     /// ordered with each other.
     #[error(
-        "memory of another stream cannot be bound on this stream: create both pools on one stream, \
-         or copy with `copy_from`"
+        "memory from another stream cannot be bound on this stream: create both pools on one \
+         stream, or copy the memory with `copy_from`"
     )]
     OtherStream,
     /// The kernel was compiled for another stream.
@@ -234,9 +234,9 @@ pub enum WgpuError {
     /// rejected commands receives this error once. If the message mentions `Buffer::map_async`, a
     /// mapping that `map_buffer_on_submit` requested has failed, and the commands were executed.
     #[error(
-        "wgpu rejected recorded commands, and executed no command that was recorded together with \
-         them: {message}. Do not map or destroy a resource of the commands before `submit` has \
-         returned"
+        "wgpu rejected recorded commands, and executed none of the commands that were recorded \
+         with them: {message}. Do not map or destroy a resource that the commands use before \
+         `submit` has returned"
     )]
     SubmissionRefused {
         /// The message that wgpu returned.

@@ -1,7 +1,7 @@
-//! Deliberate mistakes, with which the tests check whether the conformance suite detects errors. In
-//! the unit tests and in the test program for the browser, streams record their commands through
-//! the [`Recorder`] of this module, which wraps the real recorder. No other build contains this
-//! module.
+//! Deliberate mistakes. The tests use such mistakes to check whether the conformance suite detects
+//! errors. In the unit tests and in the test program for the browser, streams record their commands
+//! through this module's [`Recorder`]. The `Recorder` of this module wraps the real recorder. No
+//! other build contains this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -76,8 +76,8 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder that makes the mistake that is planted on this thread, and otherwise behaves like the
-/// real recorder.
+/// A recorder that makes the mistake planted on this thread, and otherwise behaves like the real
+/// recorder.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
     setup: &'a Setup,
@@ -213,8 +213,8 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns the message with which a test case fails while a mistake is planted, or `None` if
-    /// the test case passes.
+    /// Returns the failure message of a test case while a mistake is planted, or `None` if the test
+    /// case passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));

@@ -1,4 +1,4 @@
-//! Compute kernels, whose storage bindings are in group 0 and whose parameters are in a uniform
+//! Compute kernels. Their storage bindings are in group 0, and their parameters are in a uniform
 //! buffer in group 1.
 
 use std::collections::HashMap;
@@ -127,7 +127,7 @@ impl Kernel {
 }
 
 /// Returns `true` if one dispatch cannot use both bindings. Two bindings conflict if they refer to
-/// the same buffer, and either one is read and the other is written, or both are written and
+/// the same buffer and at least one is written. If both are written, they conflict only if they
 /// overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
@@ -272,7 +272,7 @@ impl Compiler {
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // The lock is not held while a layout is created, because wgpu runs foreign code.
+        // The lock is not held while a layout is created, because wgpu runs user code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();

@@ -13,8 +13,8 @@ pub struct Wgpu;
 /// be bound at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block, which contains the block's buffer and the number of the stream that the
-/// buffer belongs to.
+/// The record of a block. The record contains the block's buffer and the number of the stream that
+/// the buffer belongs to.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,

@@ -22,8 +22,8 @@ pub(crate) struct Parameters {
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Adds the parameters of one dispatch, and returns the offset at which the dispatch finds
-    /// them. The parameters must not be longer than [`PARAMETER_BYTES`].
+    /// Adds the parameters of one dispatch, and returns their offset. The parameters must not be
+    /// longer than [`PARAMETER_BYTES`].
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
         if parameters.is_empty() {

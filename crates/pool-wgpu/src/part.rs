@@ -7,7 +7,7 @@ use crate::error::WgpuError;
 use crate::memory::{Allocation, Wgpu, WgpuBlock};
 use crate::stream::Stream;
 
-/// The block and the offset at which a view starts.
+/// The block of a view, and the view's offset in the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     block: WgpuBlock,
@@ -40,8 +40,8 @@ impl Part {
     }
 
     pub(crate) fn stream(&self) -> &Stream {
-        // SAFETY: `new` requires that the view is in use while the part is borrowed, and that this
-        // code runs on the thread that owns the pool.
+        // SAFETY: `new` requires that the view is in use while the part is borrowed. `new` also
+        // requires that this code runs on the thread that owns the pool.
         unsafe { self.slot.context() }
     }
 

@@ -88,7 +88,7 @@ impl Mapping {
         }
         let before = std::mem::replace(&mut *progress, next);
         drop(progress);
-        // The lock is not held while the waker is called, because a waker runs foreign code.
+        // The lock is not held while the waker is called, because a waker runs user code.
         if let Progress::Waiting(Some(waker)) = before {
             waker.wake();
         }
@@ -103,8 +103,8 @@ impl Mapping {
     }
 
     /// Returns `true` if the contents have arrived. The method also queries the buffer itself,
-    /// because wgpu maps a buffer before it runs the callback, and another callback may call this
-    /// method in the meantime.
+    /// because wgpu maps a buffer before it runs the callback. Another callback may call this
+    /// method between these two steps.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -301,8 +301,8 @@ impl<T> Reading<T> {
     fn poll_there(&self, context: &Context<'_>) -> Poll<Result<(), WgpuError>> {
         let Some(mapping) = &self.mapping else { return Poll::Ready(Ok(())) };
         self.setup.calls.check_thread()?;
-        // The lock is not held while a waker is dropped, because the destructor of a waker is
-        // foreign code.
+        // The lock is not held while a waker is dropped, because the destructor of a waker is user
+        // code.
         drop(mapping.keep_waker(context.waker().clone()));
         if !cfg!(target_arch = "wasm32") {
             self.setup.calls.poll(wgpu::PollType::Poll)?;

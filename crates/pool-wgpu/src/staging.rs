@@ -2,7 +2,7 @@
 //! finished using it.
 //!
 //! In the CUDA crates, an event on the stream shows when a staging buffer is no longer in use. This
-//! crate uses the mapping of buffers for the same purpose: a buffer is unmapped while the device
+//! crate uses the mapping of buffers for the same purpose. A buffer is unmapped while the device
 //! uses it, and wgpu runs a callback after the buffer has been mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::calls::Calls;
 use crate::counts::Counters;
 use crate::error::WgpuError;
 
-/// The minimum size of a staging buffer in bytes; larger sizes are multiples of this size.
+/// The minimum size of a staging buffer in bytes. Larger sizes are multiples of this size.
 const CHUNK: u64 = 1 << 16;
 /// The maximum number of bytes that are copied through one staging buffer. Longer copies use
 /// several buffers.
@@ -21,7 +21,7 @@ const KEPT: usize = 32;
 /// The alignment that wgpu requires of the offset of a mapped range, in bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
-/// The direction in which data is copied through a staging buffer.
+/// The copy direction of a staging buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Copies from the host to the device. The idle buffers for this direction are mapped.
@@ -90,7 +90,7 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held while the buffer is dropped, because wgpu may run foreign code.
+        // The lock is not held while the buffer is dropped, because wgpu may run user code.
         drop(idle);
         drop(dropped);
     }
@@ -131,9 +131,9 @@ impl Uploads {
         Self { pool: IdleBuffers::new(Way::Up) }
     }
 
-    /// Copies bytes into a staging buffer, from which a command of the batch can copy them. The
-    /// method returns the buffer and the offset of the bytes within the buffer. The number of bytes
-    /// must be a multiple of 4, and must not exceed [`PIECE`].
+    /// Copies bytes into a staging buffer. A command of the batch can copy the bytes from there.
+    /// The method returns the buffer and the offset of the bytes within the buffer. The number of
+    /// bytes must be a multiple of 4, and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///

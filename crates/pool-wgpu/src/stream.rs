@@ -25,8 +25,8 @@ use crate::setup::Setup;
 use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
-/// A device and its queue, together with the order in which all commands run. Fills, copies and
-/// dispatches are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
+/// A device and its queue, together with the order of all commands. Fills, copies and dispatches
+/// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when there are 512 of them, when a view is read, and when
@@ -52,13 +52,13 @@ use crate::turn::Turns;
 /// lost at the next submission, allocation or read. In a browser, errors are reported later, and
 /// only to the device's own handler.
 ///
-/// During a call to a stream, foreign code may run on the same thread. Foreign code is the closure
-/// of [`record`](Self::record), an error handler, a mapping callback or a log subscriber. If
-/// foreign code calls the same stream, that call fails with [`WgpuError::Reentered`]. If foreign
-/// code other than the closure of `record` calls a second stream while another thread is using the
-/// second stream, that call fails with the same error. Foreign code may acquire arrays, so pools
-/// may allocate and free blocks during a call. Calls from other threads block until the running
-/// call has returned.
+/// During a call to a stream, user code may run on the same thread. Examples of user code are the
+/// closure of [`record`](Self::record), an error handler, a mapping callback or a log subscriber.
+/// If user code calls the same stream, that call fails with [`WgpuError::Reentered`]. User code
+/// other than the closure of `record` may call a second stream while another thread is using that
+/// stream. That call fails with the same error. User code may acquire arrays, so pools may allocate
+/// and free blocks during a call. Calls from other threads block until the running call has
+/// returned.
 ///
 /// # Several threads
 ///
@@ -250,8 +250,8 @@ impl Stream {
     ///   [`WgpuError::SharedBuffer`], [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`],
     ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
-    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects, such as a binding that
-    ///   is smaller than the array in the kernel.
+    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. One example is a
+    ///   binding that is smaller than the array in the kernel.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
     ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
@@ -319,9 +319,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, [`WgpuError::DeviceLost`]
-    /// if the device is lost, [`WgpuError::Reentered`] if this thread is already using a stream,
-    /// and [`WgpuError::ThreadEnding`] if this thread is ending.
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, and
+    /// [`WgpuError::DeviceLost`] if the device is lost. Returns [`WgpuError::Reentered`] if this
+    /// thread is already using a stream, and [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
@@ -339,8 +339,8 @@ impl Stream {
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because the iterator is foreign code,
-        // which may use the stream.
+        // The iterator runs before the stream is locked, because the iterator is user code, which
+        // may use the stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }

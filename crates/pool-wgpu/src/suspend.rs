@@ -39,7 +39,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code during which the event loop cannot run, as in users' programs.
+    /// Runs code that blocks the event loop, as users' programs do.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();

@@ -37,8 +37,8 @@ impl Stream {
         Ok(known.unwrap_or(new))
     }
 
-    /// Makes this stream the calling thread's stream, which all pools that the thread creates later
-    /// use. If the thread is ending, this method has no effect.
+    /// Makes this stream the calling thread's stream. All pools that the thread creates later use
+    /// this stream. If the thread is ending, this method has no effect.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
@@ -65,7 +65,7 @@ fn of_process() -> Result<Stream, WgpuError> {
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
     // The lock is held only while the device is read or replaced, because opening a device is slow
-    // and runs foreign code.
+    // and runs user code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {

@@ -1,12 +1,12 @@
 //! State that is used by several threads, but only by one thread at a time. A thread moves the
 //! state out of a mutex, uses the state while the mutex is unlocked, and then moves the state back.
-//! The period in which a thread uses the state is called a turn.
+//! A turn is the period when a thread uses the state.
 //!
-//! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
-//! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
-//! locked while foreign code runs. A thread that is using the state of one stream never waits for
-//! the state of another stream. If threads waited for a second state, two threads could wait for
-//! each other forever.
+//! The code that uses the state also runs user code, such as wgpu's callbacks, error handlers and
+//! log subscribers. User code may call this stream or another stream, so no mutex may be locked
+//! while user code runs. A thread that is using the state of one stream never waits for the state
+//! of another stream. If threads waited for a second state, two threads could wait for each other
+//! forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ thread_local! {
 }
 
 impl<S> Turns<S> {
-    /// Creates a value that contains a state, which no thread is using yet.
+    /// Creates a value with a state that no thread is using yet.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };

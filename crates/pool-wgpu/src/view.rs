@@ -75,13 +75,13 @@ impl<'s, T> BufferViewMut<'s, T> {
         Self { part, length, elements: PhantomData }
     }
 
-    /// Returns a binding through which kernels can read and write the elements.
+    /// Returns a binding that lets kernels read and write the elements.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`binding`](Self::binding). Returns [`WgpuError::UnevenEnd`] if
-    /// the view ends within a word of 4 bytes and is not the last view of its block, because
-    /// kernels write whole words.
+    /// the view ends within a word of 4 bytes and is not the last view of its block. Kernels write
+    /// whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -173,13 +173,13 @@ macro_rules! both_kinds {
                 self.part.offset
             }
 
-            /// Returns a binding through which kernels can read the elements.
+            /// Returns a binding that lets kernels read the elements.
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, [`WgpuError::Misaligned`]
-            /// if the device cannot bind a view at this offset, and [`WgpuError::BindingTooLarge`]
-            /// if the view exceeds the device's limit for a binding.
+            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, and
+            /// [`WgpuError::Misaligned`] if the device cannot bind a view at this offset. Returns
+            /// [`WgpuError::BindingTooLarge`] if the view exceeds the device's limit for a binding.
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
                 self.part.bind(self.bytes(), Access::Read)
             }
@@ -190,9 +190,10 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream,
-            /// [`WgpuError::OutOfMemory`] if the device is out of memory, [`WgpuError::DeviceLost`]
-            /// if the device is lost, and [`WgpuError::Refused`] if wgpu rejects earlier commands.
+            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
+            /// [`WgpuError::OutOfMemory`] if the device is out of memory. Returns
+            /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::Refused`] if wgpu
+            /// rejects earlier commands.
             pub fn read(&self) -> Result<Reading<T>, WgpuError>
             where
                 T: PodElement,

@@ -43,7 +43,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Lengths, in bytes, that are close to multiples of the block alignments that backends use.
+/// Lengths in bytes that are close to multiples of common block alignments.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 

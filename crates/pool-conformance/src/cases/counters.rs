@@ -1,5 +1,6 @@
-//! Test cases for counters and for disjoint memory. The cases use nested scopes, helper functions
-//! that acquire while an outer scope holds arrays, and functions that only pass a scope on.
+//! Test cases for counters and for disjoint memory. The cases use nested scopes, and functions that
+//! only pass a scope on. The cases also use helper functions that acquire while an outer scope
+//! holds arrays.
 
 use pool_core::{Pool, Scope};
 

@@ -1,6 +1,6 @@
 //! Test cases for dynamic pools. The cases test checkpoints, rewinding at the root, depths without
-//! a checkpoint, stale handles, handles from other pools, and a scope that is used together with
-//! handles.
+//! a checkpoint, stale handles, and handles from other pools. The cases also test a scope that is
+//! used together with handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -88,10 +88,9 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     Ok(())
 }
 
-/// Checks that a rewind never raises the number of active slots. The number of slots that a
-/// checkpoint records could exceed the number of active slots only after a reset, or after a rewind
-/// past the checkpoint. Both a reset and a rewind remove the checkpoint from the stack, so no such
-/// checkpoint remains.
+/// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
+/// than are active only after a reset, or after a rewind past the checkpoint. Both a reset and a
+/// rewind remove the checkpoint from the stack, so no such checkpoint remains.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;

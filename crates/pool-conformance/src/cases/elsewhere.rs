@@ -1,7 +1,6 @@
-//! Test cases for work that the pool cannot see. After a view has armed its slot, `reuse` must
-//! ensure that work which the pool cannot see runs before any later use of the slot's block, and
-//! before the block is freed. A case is skipped if the pool can see all work on the backend's
-//! views.
+//! Test cases for work that the pool cannot see. A view can give its memory to work that the pool
+//! cannot see, and then arms its slot. `reuse` must make this work run before the slot's block is
+//! used again or freed. A case is skipped if the pool can see all work on the backend's views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -94,8 +93,8 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks pools of an `ArmingBackend` that wraps the tested backend, so that views arm their slots
-/// even if the views of the tested backend do not.
+/// Checks pools of an `ArmingBackend` that wraps the tested backend. The views of an
+/// `ArmingBackend` arm their slots even if the views of the tested backend do not.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {

@@ -16,8 +16,8 @@ pub(super) enum InitialContent {
     /// The elements are copied from host memory.
     Copy,
     /// Host code creates the elements, one at a time. A backend with a queue may have to
-    /// synchronize the queue before host code can write elements, but a host backend need not wait
-    /// for anything.
+    /// synchronize the queue before host code can write elements. A host backend does not have to
+    /// wait.
     EachByHost,
 }
 

@@ -1,5 +1,5 @@
-//! Test cases for leaving a scope. A scope can be left by a panic, an early return, `?` or a break
-//! out of two levels, and it can be forgotten with `mem::forget`. However a scope is left, the
+//! Test cases for leaving a scope. A scope can end by a panic, an early return, `?` or a break out
+//! of two levels. A scope can also be forgotten with `mem::forget`. However a scope is left, the
 //! outer scope's cursor must be restored.
 
 use std::mem::forget;

@@ -28,7 +28,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The base-2 logarithm of the size of the longest array in bytes, not counting its last element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The value that replaces `MOST` in runs that repeat a case once for each of its allocations.
+/// The value that replaces `MOST` in runs that repeat a case once for each allocation.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(

@@ -1,6 +1,6 @@
-//! Test cases for the order of work. An acquire must fill a block after all work that was enqueued
-//! through earlier views of the block, and before all work that is enqueued through later views. A
-//! case waits only at its end, so that no work has run on a queue when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block after all work that earlier views
+//! of the block enqueued. Work that later views enqueue must run after the fill. A case waits only
+//! at its end, so that no work has run on a queue when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -162,7 +162,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Reads that a case has enqueued, together with the results that the case expects.
+/// The reads that a case has enqueued, and the expected results.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {

@@ -26,8 +26,8 @@ fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// A number of elements that requires an allocation, because the slot either has no block or has a
-/// block that is too small.
+/// A number of elements that requires an allocation, because the slot has no block or its block is
+/// too small.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

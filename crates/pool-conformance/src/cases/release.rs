@@ -1,5 +1,5 @@
-//! Test cases for releasing memory. `trim` must free only idle memory, `compact` must replace
-//! blocks that are far too large, and `clear` must leave a pool in the state of a new pool.
+//! Test cases for releasing memory. `trim` must free only idle memory, and `compact` must replace
+//! blocks that are far too large. `clear` must leave a pool in the state of a new pool.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 

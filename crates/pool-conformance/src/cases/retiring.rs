@@ -25,8 +25,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of elements in each block that is freed.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work on the blocks of three slots, and leaves the scope. Returns the most recently
-/// enqueued reads.
+/// Enqueues work that uses the blocks of three slots, and then leaves the scope. Returns the most
+/// recently enqueued reads.
 fn work<'p, P: Probe>(
     world: &World<'p, P>,
     pool: &mut Pool<P::Backend>,

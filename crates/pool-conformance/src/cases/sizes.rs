@@ -1,5 +1,5 @@
-//! Test cases for sizes. The cases test empty acquires, acquires that are larger than any memory,
-//! blocks that grow, and blocks that keep their capacity.
+//! Test cases for sizes. The cases test empty acquires, acquires larger than any memory, growing
+//! blocks, and blocks that keep their capacity.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
@@ -65,7 +65,7 @@ fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
     }
 }
 
-/// The number of elements to which a block grows.
+/// The number of elements that a block grows to.
 const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 
 fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -158,8 +158,8 @@ fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 
 fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks, even after sizes are rounded up to the alignment. In a stack, the first chunk has
-    // more room than the small blocks need.
+    // blocks. The limit must do so even after sizes are rounded up to the alignment. In a stack,
+    // the first chunk has more room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;

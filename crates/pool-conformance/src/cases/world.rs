@@ -48,8 +48,7 @@ impl<'p, P: Probe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the case began. After a refused
-    /// allocation, a pool does not guarantee that it reaches a state in which it no longer
-    /// allocates.
+    /// allocation, a pool does not guarantee that it stops allocating at some point.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }

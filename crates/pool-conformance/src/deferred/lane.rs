@@ -36,8 +36,8 @@ impl Buffer {
 }
 
 /// A block, which refers to a buffer of its queue but does not own the buffer. A `Copy` block can
-/// represent a driver's reference-counted handle in the same way, if a table in the context owns
-/// the handle and the block refers to it.
+/// represent a driver's reference-counted handle in the same way. A table in the context then owns
+/// the handle, and the block refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 

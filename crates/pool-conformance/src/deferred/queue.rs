@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::lane::{Buffer, DeferredBlock, Lane};
 use crate::ledger::Ledger;
 
-/// The context of a pool with [`DeferredBackend`](super::DeferredBackend) memory, which consists of
-/// a queue and the table that owns the buffers of all blocks.
+/// The context of a pool with [`DeferredBackend`](super::DeferredBackend) memory. The context
+/// consists of a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that the queue has ever created. A buffer keeps its identity until the queue is

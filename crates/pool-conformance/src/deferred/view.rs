@@ -62,8 +62,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the address at which the view starts, in the same form as
-    /// [`DeferredBlock::address`].
+    /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
@@ -127,8 +126,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self
     }
 
-    /// Returns the address at which the view starts, in the same form as
-    /// [`DeferredBlock::address`].
+    /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
@@ -182,7 +180,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// Returns a read command, and the cell in which the command stores the bytes.
+    /// Returns a read command, and the cell that receives the bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -190,7 +188,7 @@ impl<T: Element> Part<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read command, and returns the cell in which the command stores the bytes.
+    /// Enqueues a read command, and returns the cell that receives the bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);

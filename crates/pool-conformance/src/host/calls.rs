@@ -1,6 +1,6 @@
 //! Calls the acquire methods of a host backend, given the name of a method and an element type. The
-//! calls go through a table of methods that only a host backend can create, because generic code
-//! cannot test at run time whether its backend is a host backend.
+//! calls go through a table of methods that only a host backend can create. Generic code cannot
+//! test at run time whether its backend is a host backend.
 
 use pool_core::{HostBackend, PoolBackend, Scope};
 

@@ -1,4 +1,4 @@
-//! The element types with which the host's acquire methods are tested. Some types are known to be
+//! The element types that the tests of the host's acquire methods use. Some types are known to be
 //! plain data. Other types contain padding or pointers, or have invalid values, so writing elements
 //! of these types marks a slot. Each element type generates contents from a seed.
 
@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use crate::element::Sample;
 
-/// An element of any `Copy` type whose contents can be recognised in a test.
+/// An element of any `Copy` type whose contents can be recognized in a test.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
     /// `true` if writing elements of this type marks their slot.
     const MARKS: bool;

@@ -69,7 +69,7 @@ pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
 
-/// Acquires uninitialised memory for elements.
+/// Acquires uninitialized memory for elements.
 pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -96,7 +96,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     Ok(HeldSlice::of_room(room, extent, alignment::<B, T>(extent), seed))
 }
 
-/// Acquires a slice of elements with any method that initialises the elements.
+/// Acquires a slice of elements with any method that initializes the elements.
 pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,

@@ -9,7 +9,7 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// Code that runs in an inner scope from which a slice is kept.
+/// Code that runs in an inner scope and returns a slice to keep.
 pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs before the slice is acquired from the pool. If `before` returns `false`, no slice is
     /// acquired or kept.

@@ -125,7 +125,7 @@ fn check_in_scope<B: HostBackend>(
     pool.scope().try_acquire_filled(BYTES, FORMER)?.arm();
     let (result, ordered) = first_bytes_at_reuse(|| form(&mut pool.scope()));
     result?;
-    assert_eq!(ordered, vec![FORMER; calls], "{name}: what the block held at each call of `reuse`");
+    assert_eq!(ordered, vec![FORMER; calls], "{name}: what the block held at each call to `reuse`");
     Ok(())
 }
 

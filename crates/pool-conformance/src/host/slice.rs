@@ -5,10 +5,10 @@ use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A slice or a piece of uninitialised memory that is in use, together with its expected contents.
+/// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The memory of the slice at the time at which it was handed out.
+    /// The memory of the slice when it was handed out.
     extent: Extent,
     /// The alignment that the start of the slice must have.
     pub(crate) alignment: usize,
@@ -18,7 +18,7 @@ pub(crate) struct HeldSlice<'s> {
 /// The memory that a slice occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// The address at which the slice starts.
+    /// The start address of the slice.
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,
@@ -53,7 +53,7 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Stores uninitialised memory in the same way as [`new`](Self::new), but writes only every
+    /// Stores uninitialized memory in the same way as [`new`](Self::new), but writes only every
     /// second element.
     pub(super) fn of_room<T: HostSample>(
         room: &'s mut [MaybeUninit<T>],
@@ -120,8 +120,8 @@ impl<T: HostSample> AnySlice for &mut [T] {
     }
 }
 
-/// Uninitialised memory for elements. After the memory has been written, the elements with an even
-/// index are initialised.
+/// Uninitialized memory for elements. After the memory has been written, the elements with an even
+/// index are initialized.
 struct Room<'s, T>(&'s mut [MaybeUninit<T>]);
 
 impl<T: HostSample> AnySlice for Room<'_, T> {
@@ -135,7 +135,7 @@ impl<T: HostSample> AnySlice for Room<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the memory was stored, and has initialised all
+            // SAFETY: `rewrite` was called before the memory was stored, and has initialized all
             // elements with an even index.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");

@@ -83,8 +83,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
         let length = length - usize::from(short).min(length);
-        // SAFETY: the caller guarantees everything that the called method requires, and the views
-        // are slices, which do not use their slot.
+        // SAFETY: the caller guarantees everything that the called method requires. The views are
+        // slices and do not use their slot.
         unsafe { B::view(block, unused_slot(slot), length) }
     }
 
@@ -97,8 +97,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         // that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: the caller guarantees everything that the called method requires, and the views
-        // are slices, which do not use their slot.
+        // SAFETY: the caller guarantees everything that the called method requires. The views are
+        // slices and do not use their slot.
         unsafe { B::view_ref(block, unused_slot(slot), length) }
     }
 

@@ -11,7 +11,7 @@ use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 type Backend = AdaptedBackend<DeferredLiar>;
 
 /// The probe for the faulty backend that treats its queue as host memory. The probe differs from
-/// the probe for faulty backends with deferred memory only in the way in which the host writes.
+/// the probe for faulty backends with deferred memory only in how the host writes.
 pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
 
 impl Probe for HostQueueProbe {

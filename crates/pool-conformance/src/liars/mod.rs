@@ -46,7 +46,7 @@ pub struct Liar {
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The message with which the case failed.
+    /// The failure message of the case.
     pub said: String,
 }
 

@@ -1,5 +1,5 @@
-//! A single acquire in a random program. The module calls every acquire method, and checks the
-//! contents that the method guarantees or the error that it returns.
+//! A single acquire in a random program. The module calls every acquire method. The module checks
+//! the contents that the method guarantees, or the error that the method returns.
 
 use std::cell::{Cell, RefCell};
 
@@ -212,7 +212,7 @@ impl<P: Probe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // The bytes may have any value, but all of them must be initialised. Miri checks every
+            // The bytes may have any value, but all of them must be initialized. Miri checks every
             // byte that is compared.
             assert!(bytes == bytes.to_vec());
         });

@@ -48,8 +48,8 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole, including bytes that were written by a use that
-            // does not mark its slot.
+            // A dirty range is zeroed as a whole. The zeroed bytes include bytes that were written
+            // by a use without a mark.
             Self::Stack(_) => {}
         }
     }

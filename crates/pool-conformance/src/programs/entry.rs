@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
 
-/// A pool or a part of a pool in which handles can be looked up.
+/// A pool, or a part of a pool, that can look up handles.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -46,10 +46,11 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
     }
 }
 
-/// An array to which a handle refers. The array may be live or stale.
+/// An array that a handle refers to. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// The handle, whose type is `Handle<T>` for the element type `T` that `kind` names.
+    /// The handle. The type of the handle is `Handle<T>` for the element type `T` that `kind`
+    /// names.
     handle: Box<dyn Any>,
     pub(super) slot: usize,
     pub(super) length: usize,

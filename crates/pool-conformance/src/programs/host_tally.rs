@@ -1,5 +1,5 @@
-//! Counts of the host acquire methods that random programs have called, and of the bytes that these
-//! calls have left behind.
+//! The number of calls to the host's acquire methods in random programs, and the number of bytes
+//! that these calls have left behind.
 
 use std::ops::AddAssign;
 

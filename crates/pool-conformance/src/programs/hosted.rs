@@ -16,7 +16,7 @@ use crate::probe::{Probe, View, Watching};
 
 /// A record of the bytes that a vector wrote.
 struct Written {
-    /// The number of the vector's block, and the offset in the block at which the vector begins.
+    /// The number of the vector's block, and the vector's offset in the block.
     place: (usize, usize),
     asked: usize,
     written: usize,

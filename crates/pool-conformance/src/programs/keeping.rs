@@ -1,4 +1,4 @@
-//! An inner scope of a random program, from which one slice is kept.
+//! An inner scope of a random program that keeps one slice.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 

@@ -54,8 +54,8 @@ impl<'p, P: Probe> Machine<'p, P> {
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned, or that its message is the text of an error that the model
-    /// expects, and resumes the panic.
+    /// Checks that a panic was planned, or that its message is the text of an expected error. Also
+    /// resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);

@@ -9,9 +9,9 @@
 //! match the model and the backend. After each program, the interpreter checks that every block was
 //! freed when its pool was dropped.
 //!
-//! With a host backend, programs also use elements of any `Copy` type, uninitialised memory,
+//! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
 //! vectors, and slices that are kept after their scope ends. Elements with padding leave
-//! uninitialised bytes behind in a block, and later reads of these bytes must return zeros.
+//! uninitialized bytes behind in a block, and later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The module [`strategy`] generates random programs that can be
 //! shrunk, and a test can run any program.
@@ -90,7 +90,7 @@ pub fn runner(cases: u32) -> TestRunner {
 }
 
 /// Runs `test` with `cases` random values. If the test fails, the function shrinks the first value
-/// for which the test fails.
+/// that makes the test fail.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! The naive model, which records every byte range that is handed out, and the account of every
+//! The naive model. The model records every byte range that is handed out, and the account of every
 //! open pool.
 
 use super::account::Account;
@@ -20,7 +20,7 @@ struct Range {
     block: Option<usize>,
 }
 
-/// The state in which the model expects all pools to be.
+/// The state that the model expects of all pools.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
@@ -33,7 +33,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Creates the state in which no pool exists.
+    /// Creates the state without pools.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }

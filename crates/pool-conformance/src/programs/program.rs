@@ -108,23 +108,23 @@ pub enum Step {
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The style in which the scope is opened and owned.
+    /// The style of opening and owning the scope.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
-    /// The rule that selects the allocations which the backend refuses while the scope is open.
+    /// The rule for the allocations that the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
     /// The steps that run in the scope.
     pub steps: Vec<Step>,
 }
 
-/// An inner scope from which one slice is kept.
+/// An inner scope that keeps one slice.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
     /// is acquired, no slice is kept.
     pub steps: Vec<Step>,
-    /// The call that acquires the slice, with a method that initialises its elements.
+    /// The call that acquires the slice, with a method that initializes its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
@@ -133,7 +133,7 @@ pub struct Keep {
     pub part: [usize; 2],
 }
 
-/// The style in which an inner scope is opened and owned.
+/// The style of opening and owning an inner scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.
@@ -170,8 +170,8 @@ pub enum Form {
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires in the same scope before each element whose index is a multiple of `reenter_at`,
-    /// and panics before the element at the index `panic_at`.
+    /// acquires in the same scope before each element with an index that is a multiple of
+    /// `reenter_at`. The code panics before the element at the index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
@@ -196,7 +196,7 @@ pub enum Form {
     Impossible(Impossible),
 }
 
-/// The contents of the elements at the time at which they are handed out.
+/// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The bytes that an earlier use of the memory left behind.
@@ -214,7 +214,7 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape for which the product of the lengths overflows.
+    /// A shape whose product of lengths overflows.
     Product,
     /// A shape in which the product of two axes overflows, while a third axis has length zero.
     ProductBesideZero,

@@ -21,7 +21,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot is reserved for `length` elements, and is the last slot that the cursor
-        // stepped past. Any bytes are a valid `PodElement`.
+        // moved past. Any bytes are a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -32,7 +32,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: every block is initialised, and any bytes are a valid `PodElement`.
+        // SAFETY: every block is initialized, and any bytes are a valid `PodElement`.
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
@@ -111,7 +111,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The implementation that all acquire methods share. The method reserves memory, steps past
+    /// The implementation that all acquire methods share. The method reserves memory, moves past
     /// the memory, fills it, and assigns a handle to it.
     ///
     /// # Safety
@@ -131,13 +131,13 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if let Err(error) = fill(slot) {
-            // SAFETY: the cursor has just stepped past the slot, and no view of the slot has been
+            // SAFETY: the cursor has just moved past the slot, and no view of the slot has been
             // created.
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        // SAFETY: this slot is the last slot that the cursor stepped past, and the caller
-        // guarantees that the slot's elements are valid.
+        // SAFETY: this slot is the last slot that the cursor moved past, and the caller guarantees
+        // that the slot's elements are valid.
         unsafe { self.name(slot, length) }
     }
 }

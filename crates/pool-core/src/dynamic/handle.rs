@@ -12,10 +12,10 @@ use crate::error::PoolError;
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains the identity of its pool, which is unique in the process, and a serial that
-/// the pool never repeats. The identity and the serial are each 64 bits wide. A method that
-/// receives a handle returns an error if the handle belongs to another pool, or if a rewind has
-/// freed the handle's array.
+/// A handle contains the identity of its pool and a serial. The identity is unique in the process,
+/// and the pool never repeats a serial. The identity and the serial are each 64 bits wide. A method
+/// that receives a handle returns an error if the handle belongs to another pool, or if a rewind
+/// has freed the handle's array.
 ///
 /// A handle determines the element type of its array, and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
@@ -90,11 +90,11 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// Returns the slot and the length of the array to which a current handle refers.
+/// Returns the slot and the length of the array that a current handle refers to.
 ///
-/// A handle is invariant in its element type `T`, so the handle was created by an acquire of `T`,
-/// and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array never
-/// leave the thread that created the values.
+/// A handle is invariant in its element type `T`. The handle was therefore created by an acquire of
+/// `T`, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array
+/// never leave the thread that created the values.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -250,7 +250,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns a view of the array to which a handle refers.
+    /// Returns a view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -265,7 +265,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns a view for writing the array to which a handle refers.
+    /// Returns a view for writing the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns views for writing the arrays to which several handles refer.
+    /// Returns views for writing the arrays that several handles refer to.
     ///
     /// # Errors
     ///

@@ -151,8 +151,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
-        // SAFETY: the pool is new, so no view is in use. The struct in which the cursor is stored
-        // owns the pool, and opens scopes only through copies of this cursor.
+        // SAFETY: the pool is new, so no view is in use. The struct that stores the cursor owns the
+        // pool, and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
@@ -169,8 +169,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.checkpoints.len() - 1
     }
 
-    /// Creates a checkpoint that records the number of slots that are handed out. Returns the depth
-    /// to pass to [`rewind_to`](Self::rewind_to), which is always at least 1.
+    /// Creates a checkpoint that records the number of handed-out slots. Returns the depth to pass
+    /// to [`rewind_to`](Self::rewind_to), which is always at least 1.
     ///
     /// # Panics
     ///
@@ -242,7 +242,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns a view of the array to which a handle refers.
+    /// Returns a view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -259,7 +259,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns a view for writing the array to which a handle refers.
+    /// Returns a view for writing the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -275,7 +275,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns views for writing the arrays to which several handles refer.
+    /// Returns views for writing the arrays that several handles refer to.
     ///
     /// # Errors
     ///
@@ -373,9 +373,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Safety
     ///
-    /// `memory` must be the last memory that this cursor stepped past. `memory` must be reserved
-    /// for `length` elements of `T`, and these elements must be valid before the handle is first
-    /// used.
+    /// `memory` must be the last memory that this cursor moved past. `memory` must be reserved for
+    /// `length` elements of `T`, and these elements must be valid before the handle is first used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
@@ -384,7 +383,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: this is the last memory that the cursor stepped past, and no view of the
+                // SAFETY: this is the last memory that the cursor moved past, and no view of the
                 // memory has been created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)

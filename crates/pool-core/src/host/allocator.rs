@@ -1,6 +1,6 @@
-//! An allocator that stores collections in the memory of a scope, for all collections that accept
-//! an `Allocator`. The allocator acquires chunks of memory from the scope and divides them, so that
-//! many small allocations share a slot.
+//! An allocator that stores collections in the memory of a scope. The allocator works with all
+//! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
+//! and divides them, so that many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -85,8 +85,8 @@ const STACK_DIVISOR: usize = 64;
 /// 4. The allocator never derives another allocation from a pointer that a collection passes in.
 ///    The allocator only compares the addresses of pointers that a collection passes in.
 ///
-/// 5. While the pool runs foreign code, it refuses to hand out a chunk. While an allocation is
-///    being moved, its chunk has no free bytes.
+/// 5. While the pool runs user code, it refuses to hand out a chunk. While an allocation is being
+///    moved, its chunk has no free bytes.
 ///
 /// # What does not compile
 ///
@@ -166,9 +166,9 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or of the first part of a chunk that has grown. The memory is not
-    /// used after `'a`. The lifetime in the field's type is `'static`, because `'a` would make the
-    /// allocator invariant.
+    /// The memory of the chunk, or of a grown chunk's first part. The memory is not used after
+    /// `'a`. The lifetime in the field's type is `'static`, because `'a` would make the allocator
+    /// invariant.
     memory: Cell<Option<Memory<'static, B>>>,
     /// The error from the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
@@ -298,11 +298,11 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             reserved => reserved,
         };
         let (memory, bytes) = reserved.map_err(|error| self.refuse(error))?;
-        // SAFETY: the memory was just reserved through this cursor, and no foreign code has run
-        // since the reservation.
+        // SAFETY: the memory was just reserved through this cursor, and no user code has run since
+        // the reservation.
         unsafe { self.scope.cursor.step(memory) };
-        // SAFETY: the memory was reserved for `bytes` bytes, the cursor has stepped past it, and
-        // the scope is open.
+        // SAFETY: the memory was reserved for `bytes` bytes, the cursor has moved past it, and the
+        // scope is open.
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // In a stack, each address belongs to at most one chunk, and the end of one chunk is never
@@ -325,8 +325,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
-            // and the allocation is no longer the last allocation in the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk.
+            // The allocation is then no longer the last allocation in the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -350,13 +350,13 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         if !ptr::eq(start.wrapping_add(old), next) {
             return Ok(None);
         }
-        // The chunk has no free bytes during the exchange. Foreign code that runs during the
-        // exchange therefore cannot allocate bytes from this chunk, which would not move together
-        // with the allocation.
+        // The chunk has no free bytes during the exchange. User code that runs during the exchange
+        // therefore cannot allocate bytes from this chunk. Such bytes would not move together with
+        // the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
-        // SAFETY: the cursor has stepped past the memory. The memory contains only this allocation,
+        // SAFETY: the cursor has moved past the memory. The memory contains only this allocation,
         // and the allocation's owner does not use it during this call. Any bytes are a valid
         // `MaybeUninit`.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
@@ -392,7 +392,7 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
 }
 
-// SAFETY: the scope's cursor has stepped past the memory of every allocation. Memory is handed out
+// SAFETY: the scope's cursor has moved past the memory of every allocation. Memory is handed out
 // only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
 // or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
 // allocator and of every reference to it. Moving the allocator does not move any allocation. The

@@ -1,5 +1,4 @@
-//! Slices that contain the elements of an iterator whose length is known only when the iterator
-//! ends.
+//! Slices with the elements of an iterator whose length is known only at its end.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -60,7 +59,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let mut collected = self.try_acquire_vec(advice)?;
         if let Err(error) = collected.try_extend(elements) {
             let memory = collected.memory();
-            // SAFETY: the scope's cursor has stepped past the slot. The vector is the only view of
+            // SAFETY: the scope's cursor has moved past the slot. The vector is the only view of
             // the slot, and is not used after this call.
             unsafe { collected.scope().cursor.step_back(memory) };
             return Err(error);

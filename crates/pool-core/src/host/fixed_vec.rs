@@ -41,10 +41,10 @@ pub struct FixedVec<'s, T> {
     /// vector for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
-    /// its memory. If the field were a reference, a function that accepts the vector by value would
-    /// assert that no other pointer accesses the memory until the function returns.
+    /// its memory. The field is not a reference, because a function may accept the vector by value.
+    /// The function would then assert that no other pointer accesses the memory until it returns.
     room: NonNull<[MaybeUninit<T>]>,
-    /// The number of initialised elements at the start of the memory.
+    /// The number of initialized elements at the start of the memory.
     length: usize,
     lifetime: PhantomData<&'s mut [T]>,
 }
@@ -109,18 +109,18 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the slot was acquired for `capacity` elements with the size and alignment of `T`.
         // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
-        // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
+        // SAFETY: the length is 0, so no element needs to be initialized. `take_unwritten` has
         // already marked the slot, unless `T` is plain.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
 
 impl<'s, T: Copy> FixedVec<'s, T> {
-    /// Creates a vector in memory whose first `length` elements are initialised.
+    /// Creates a vector in memory whose first `length` elements are initialized.
     ///
     /// # Safety
     ///
-    /// The first `length` elements of `room` must be initialised, and `length` must be at most the
+    /// The first `length` elements of `room` must be initialized, and `length` must be at most the
     /// length of `room`. The slot that contains the memory must be marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
@@ -274,7 +274,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
         // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
-        // SAFETY: `count` initialised elements start at `drained`, and the vector remains borrowed
+        // SAFETY: `count` initialized elements start at `drained`, and the vector remains borrowed
         // for as long as the slice is in use.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
@@ -301,8 +301,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that would not fit, and leaves
-    /// both vectors unchanged.
+    /// Returns [`CapacityError`], which contains the first element that would not fit. Both vectors
+    /// stay unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;
         other.clear();
@@ -331,9 +331,9 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the length of the vector does not change, and the vector contains an
-    /// unspecified selection of its former elements.
+    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
+    /// the length of the vector does not change, and the vector contains an unspecified selection
+    /// of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
@@ -351,7 +351,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: `length` elements are initialised. The memory belonged only to this vector for
+        // SAFETY: `length` elements are initialized. The memory belonged only to this vector for
         // `'s`, and now belongs only to the slice.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
@@ -370,7 +370,7 @@ impl<T> Deref for FixedVec<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the first `length` elements are initialised.
+        // SAFETY: the first `length` elements are initialized.
         unsafe { slice::from_raw_parts(self.start(), self.length) }
     }
 }
@@ -378,7 +378,7 @@ impl<T> Deref for FixedVec<'_, T> {
 impl<T> DerefMut for FixedVec<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the first `length` elements are initialised, and only values of `T` are written
+        // SAFETY: the first `length` elements are initialized, and only values of `T` are written
         // to them.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }

@@ -19,11 +19,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// because `keep` needs no upper bound. The temporaries of `body` are freed, and the result
     /// remains in the outer scope's next slot.
     ///
-    /// The slice does not move in memory, and nothing is copied or allocated, because the slice's
-    /// slot and the outer scope's next slot exchange their blocks. If the slice is only part of an
-    /// acquired array, the rest of the array's block also remains in use. If `body` returns a slice
-    /// from elsewhere (from this scope, another pool, or a static), the slice is copied. An empty
-    /// slice uses no slot.
+    /// The slice does not move in memory, and nothing is copied or allocated. The slice's slot and
+    /// the outer scope's next slot exchange their blocks. If the slice is only part of an acquired
+    /// array, the rest of the array's block also remains in use. If `body` returns a slice from
+    /// elsewhere (from this scope, another pool, or a static), the slice is copied. An empty slice
+    /// uses no slot.
     ///
     /// The closure `body` must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
@@ -34,10 +34,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Keeping a slice exchanges its block for the block of the outer scope's next slot. In a loop
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
     /// If a temporary is much larger than the kept array, each iteration may therefore grow another
-    /// slot. For example, consider a loop that keeps 100 arrays of 64 bytes, each computed with a
-    /// temporary of 1 MiB: the loop allocates memory in its first 100 runs, after which the pool
-    /// holds 101 MiB. Acquire a large temporary once, before the loop. In a
-    /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
+    /// slot. For example, a loop keeps 100 arrays of 64 bytes, and computes each with a temporary
+    /// of 1 MiB. The loop allocates memory in its first 100 runs, after which the pool holds 101
+    /// MiB. Acquire a large temporary once, before the loop. In a [stack](crate::Stacked), the pool
+    /// would hold only 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -82,8 +82,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail with a
-    /// [`PoolError`] or with an error type that converts from [`PoolError`].
+    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail. The error is a
+    /// [`PoolError`], or converts from [`PoolError`].
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! Acquire methods for elements of any `Copy` type, for backends whose blocks the host can write
 //! through a pointer. The elements may have padding, or may be pointers, references, tuples, or
-//! uninitialised memory.
+//! uninitialized memory.
 //!
-//! If the elements are not plain data, their slot is marked before the first write, and is zeroed
-//! before it is handed out for reading (invariant 10 of the module `raw`). Values that implement
-//! `Drop` are stored in boxes, or in collections that use the allocator of a scope.
+//! If the elements are not plain data, their slot is marked before the first write. The slot is
+//! zeroed before it is handed out for reading (invariant 10 of the module `raw`). Values that
+//! implement `Drop` are stored in boxes, or in collections that use the allocator of a scope.
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;

@@ -1,12 +1,12 @@
-//! A test for plain types, which are types whose values contain no uninitialised bytes. Writing
-//! values of a plain type does not mark a slot.
+//! A test for plain types. The values of plain types contain no uninitialized bytes. Writing values
+//! of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require the bound `NoUninit`, so this module tests for the trait at run time with the help of
-//! the standard library. [`Iterator::fuse`] has no effect on an iterator that implements
-//! `FusedIterator`, so the behaviour of `fuse` shows whether an iterator implements that trait. The
-//! iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The compiler
-//! evaluates the test as soon as `T` is known.
+//! require the bound `NoUninit`. This module therefore uses the standard library to test for the
+//! trait at run time. [`Iterator::fuse`] has no effect on an iterator that implements
+//! `FusedIterator`. The behavior of `fuse` therefore shows whether an iterator implements that
+//! trait. The iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The
+//! compiler evaluates the test as soon as `T` is known.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;

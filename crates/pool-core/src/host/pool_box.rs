@@ -48,7 +48,7 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// The value cannot outlive the data to which it refers, because dropping the value may use that
+/// The value cannot outlive the data that it refers to, because dropping the value may use that
 /// data:
 ///
 /// ```compile_fail,E0597
@@ -80,7 +80,7 @@ use crate::scope::Scope;
 /// });
 /// ```
 pub struct PoolBox<'s, T: ?Sized + Boxable> {
-    /// An initialised value that belongs only to this box, in memory that is valid for `'s`.
+    /// An initialized value that belongs only to this box, in memory that is valid for `'s`.
     value: NonNull<T>,
     owner: PhantomData<(&'s (), T)>,
 }
@@ -128,7 +128,7 @@ impl<T> SealedBoxable for [T] {
 /// the remaining values are still dropped.
 struct Values<T> {
     start: *mut T,
-    /// The number of values that are initialised and have not yet been dropped.
+    /// The number of values that are initialized and have not yet been dropped.
     length: usize,
 }
 
@@ -140,7 +140,7 @@ impl<T> Values<T> {
             self.length = last;
             // SAFETY: the index is less than the number of values.
             let value = unsafe { self.start.add(last) };
-            // SAFETY: the value was initialised, and is dropped only once because the count no
+            // SAFETY: the value was initialized, and is dropped only once because the count no
             // longer includes the value.
             unsafe { ptr::drop_in_place(value) };
         }
@@ -233,7 +233,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let mut values = Values { start, length: 0 };
         while values.length < length {
             let value = element(values.length);
-            // SAFETY: the memory was acquired for `length` values. The cursor has stepped past the
+            // SAFETY: the memory was acquired for `length` values. The cursor has moved past the
             // memory, so arrays that `element` acquired do not overlap it.
             let place = unsafe { start.add(values.length) };
             // SAFETY: the position is within the acquired memory, and the block is aligned for `T`.
@@ -249,12 +249,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
 }
 
 impl<'s, T> PoolBox<'s, T> {
-    /// Moves the value out of the box. The memory of the box remains acquired until the scope ends.
+    /// Moves the value out of the box. The box's memory stays acquired until the scope ends.
     #[inline]
     #[must_use]
     pub fn into_inner(this: Self) -> T {
         let this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised, and the box is not dropped, so the value is not used
+        // SAFETY: the value is initialized, and the box is not dropped, so the value is not used
         // again.
         unsafe { this.value.read() }
     }
@@ -267,7 +267,7 @@ impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
         let mut this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised, and its memory is valid for `'s` and belonged only to
+        // SAFETY: the value is initialized, and its memory is valid for `'s` and belonged only to
         // this box.
         unsafe { this.value.as_mut() }
     }
@@ -276,7 +276,7 @@ impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
 impl<T: ?Sized + Boxable> Drop for PoolBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the value is initialised, and no code uses it after the drop.
+        // SAFETY: the value is initialized, and no code uses it after the drop.
         unsafe { T::drop_in_reverse(self.value.as_ptr()) };
     }
 }
@@ -286,7 +286,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the value is initialised, and belongs to this box.
+        // SAFETY: the value is initialized, and belongs to this box.
         unsafe { self.value.as_ref() }
     }
 }
@@ -294,7 +294,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 impl<T: ?Sized + Boxable> DerefMut for PoolBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the value is initialised, and belongs to this box.
+        // SAFETY: the value is initialized, and belongs to this box.
         unsafe { self.value.as_mut() }
     }
 }

@@ -25,8 +25,8 @@ use crate::scope::Scope;
 /// block from the start, so nothing is copied or allocated.
 ///
 /// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
-/// inner scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If
-/// you need an inner scope, use a [`FixedVec`] from
+/// inner scope. The compiler reports "cannot borrow `scope` as mutable because it is also borrowed
+/// as immutable". If you need an inner scope, use a [`FixedVec`] from
 /// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
@@ -83,7 +83,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // the slot.
         let room =
             unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
-        // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
+        // SAFETY: the length is 0, so no element needs to be initialized. `take_unwritten` has
         // already marked the slot, unless `T` is plain.
         let elements = unsafe { FixedVec::new(room, 0) };
         Ok(PoolVec { scope: self, memory, elements })
@@ -312,9 +312,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.clear();
     }
 
-    /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the length of the vector does not change, and the vector contains an
-    /// unspecified selection of its former elements.
+    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
+    /// the length of the vector does not change, and the vector contains an unspecified selection
+    /// of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
@@ -328,14 +328,14 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let (memory, capacity, length) = (self.memory, self.capacity(), self.elements.length());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
-        // SAFETY: the scope's cursor has stepped past the memory. The vector is consumed, and the
+        // SAFETY: the scope's cursor has moved past the memory. The vector is consumed, and the
         // returned slice views only the first `length` elements of the memory. The vector has
         // borrowed the scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
     }
 
-    /// Returns the scope from which the vector was acquired.
+    /// Returns the scope that the vector was acquired from.
     pub(super) fn scope(&self) -> &Scope<'s, B> {
         self.scope
     }
@@ -357,14 +357,14 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         };
         let (memory, capacity) = (self.memory, self.capacity());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
-        // SAFETY: the scope's cursor has stepped past the memory. Only this vector has a view of
-        // the memory, and the code below replaces that view.
+        // SAFETY: the scope's cursor has moved past the memory. Only this vector has a view of the
+        // memory, and the code below replaces that view.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
         // SAFETY: the memory has room for `grown.capacity` elements for as long as the scope's
         // views live.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
-        // SAFETY: the first `length` elements are initialised, even if they have moved.
+        // SAFETY: the first `length` elements are initialized, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Scratch memory for routines that divide the memory themselves. Scratch memory consists of
-//! uninitialised bytes with a given alignment.
+//! uninitialized bytes with a given alignment.
 
 use core::mem::MaybeUninit;
 
@@ -9,10 +9,9 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires `bytes` uninitialised bytes at an address that is a multiple of `align`, which may
-    /// be any power of two. If `align` is greater than
-    /// [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align` additional
-    /// bytes.
+    /// Acquires `bytes` uninitialized bytes at a multiple of `align`, which may be any power of
+    /// two. If `align` is greater than [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot
+    /// holds up to `align` additional bytes.
     ///
     /// For example, pass the memory to the function `MemStack::new` from the crate dyn-stack, which
     /// faer uses:

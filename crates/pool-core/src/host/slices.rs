@@ -57,7 +57,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Cost
     ///
     /// The cost for plain data is the cost of [`acquire`](Self::acquire) plus the cost of the
-    /// writes. Plain data has a type that implements [`bytemuck::NoUninit`], such as numbers,
+    /// writes. The type of plain data implements [`bytemuck::NoUninit`]. Examples are numbers,
     /// `bool`, `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, which recycled memory must not contain, so the
@@ -121,7 +121,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// If `plain` is `true`, only values without uninitialised bytes may be written to the slot.
+    /// If `plain` is `true`, only values without uninitialized bytes may be written to the slot.
     #[inline(always)]
     pub(super) unsafe fn take_unwritten<T>(
         &self,
@@ -133,7 +133,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if !plain {
-            // SAFETY: the slot was reserved for `length` elements, the cursor has stepped past it,
+            // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it,
             // and the scope is open.
             unsafe { slot.mark::<T>(length) };
         }

@@ -1,4 +1,4 @@
-//! Arrays of `MaybeUninit<T>`, for code that initialises the elements itself.
+//! Arrays of `MaybeUninit<T>`, for code that initializes the elements itself.
 
 use core::mem::MaybeUninit;
 
@@ -11,10 +11,10 @@ use crate::scope::Scope;
 use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an array of uninitialised elements of any [`Copy`] type.
+    /// Acquires an array of uninitialized elements of any [`Copy`] type.
     ///
     /// The slot is marked even if the elements are numbers, because a `MaybeUninit` may be left
-    /// uninitialised. The section *Cost* of [`acquire_with`](Self::acquire_with) explains marked
+    /// uninitialized. The section *Cost* of [`acquire_with`](Self::acquire_with) explains marked
     /// slots.
     ///
     /// ```

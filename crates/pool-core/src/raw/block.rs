@@ -26,7 +26,7 @@ pub(super) unsafe fn install<B: PoolBackend>(
     let shapes = unsafe { take_shapes(slot) };
     // SAFETY: the caller guarantees that the slot is idle.
     let old = unsafe { take_block(slot) };
-    // The slot receives the new block before foreign code runs, so a panic cannot leak the block.
+    // The slot receives the new block before user code runs, so a panic cannot leak the block.
     // SAFETY: the slot is live, and no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: the slot's record is live, and no reference to it exists.
@@ -86,7 +86,7 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// The size in bytes with which the block was allocated, or 0 if there is no block.
+    /// The size in bytes that was allocated for the block, or 0 if there is no block.
     bytes: usize,
     armed_by_view: bool,
 }
@@ -115,7 +115,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).armed_by_view = false };
     // The mark is removed together with the block, because every new block of the slot is
-    // initialised. SAFETY: the slot's record is live, and no reference to it exists.
+    // initialized. SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
     state.note_released(bytes);

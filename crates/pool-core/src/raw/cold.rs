@@ -1,8 +1,9 @@
-//! The cold function, which handles the rare cases of an acquire: the end of a table, the first use
-//! of a slot, a block that is too small, an armed slot, and a length of zero.
+//! The cold function, which handles the rare cases of an acquire. The rare cases include the end of
+//! a table, the first use of a slot, a block that is too small, an armed slot, and a length of
+//! zero.
 //!
 //! A single comparison sends all of these cases to [`prepare`]. The pool is marked as busy and the
-//! slot at the cursor advertises 0 words, because the cold function may run foreign code (invariant
+//! slot at the cursor advertises 0 words, because the cold function may run user code (invariant
 //! 9).
 
 use core::ptr::NonNull;
@@ -194,8 +195,8 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
         // remains idle because a busy pool rejects all acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
-    // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot, and
-    // the caller guarantees that no such view exists.
+    // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot. The
+    // caller guarantees that no such view exists.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that no view of the block exists, and that all slots at or
     // above the cursor are idle. This slot and the slot at the cursor advertise 0 words, and the

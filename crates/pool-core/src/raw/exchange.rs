@@ -10,8 +10,8 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Exchanges the blocks of two slots. The exchange includes all data that belongs to a block:
-    /// its size, its mark, its shapes, and the flag that tells the pool to have the backend order
-    /// the block. The samples of a slot are not exchanged.
+    /// its size, its mark, its shapes, and a flag. The flag tells the pool to have the backend
+    /// order the block. The samples of a slot are not exchanged.
     ///
     /// This method runs no backend code and cannot fail.
     ///
@@ -53,7 +53,7 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotPointer<'_, B> {
     /// Returns the number of elements of `T` that fit in the slot's block, regardless of the
-    /// address at which the block starts.
+    /// block's start address.
     pub(crate) fn capacity<T>(self) -> usize {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let real = unsafe { (*self.record().as_ptr()).real };
@@ -79,7 +79,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot, and the number of bytes from the start of the slot's block to the end of the given
+    /// the slot and the length in bytes from the start of the slot's block to the end of the given
     /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,

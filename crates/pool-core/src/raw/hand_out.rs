@@ -1,9 +1,9 @@
 //! The only function that hands out the block of a slot. Each acquire calls this function, and so
 //! does the first use of a vector that was acquired without capacity.
 //!
-//! The function performs all duties that must precede the first write to a block: it grows the
-//! block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records samples,
-//! and counts live bytes.
+//! The function performs all duties that must precede the first write to a block. The function
+//! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
+//! samples, and counts live bytes.
 
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
@@ -13,10 +13,10 @@ use super::state::State;
 use crate::backend::{Advice, FirstUse, PoolBackend, Reuse};
 use crate::error::PoolError;
 
-/// The elements for which a block is handed out.
+/// The elements that a block must hold.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
-    /// The size in bytes of the smallest block in which the elements fit, or 0 if the elements
+    /// The size in bytes of the smallest block that can hold the elements, or 0 if the elements
     /// occupy no bytes.
     block_bytes: usize,
     length: usize,
@@ -51,8 +51,8 @@ impl Demand {
 /// pool.
 ///
 /// An acquire passes the first idle slot, and passes `None` as `taken_to`. The first use of a
-/// vector passes a slot that the vector has already acquired, and passes the number of the first
-/// idle slot as `taken_to`.
+/// vector passes a slot that the vector has already acquired. The first use passes the number of
+/// the first idle slot as `taken_to`.
 ///
 /// If the elements of a demand occupy no bytes, the function performs none of its duties, and the
 /// slot remains armed for its next use.
@@ -97,8 +97,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Makes the backend order the block of an armed slot, zeroes the marked bytes that may be read
-/// before they are written, and poisons the elements.
+/// Makes the backend order the block of an armed slot. The function also zeroes the marked bytes
+/// that may be read before they are written, and poisons the elements.
 ///
 /// # Safety
 ///
@@ -113,8 +113,8 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: the block of a slot has not been replaced since a view armed the slot, so the
-        // block is still the block of that view.
+        // SAFETY: the block of a slot has not been replaced since a view armed the slot. The block
+        // is therefore still the block of that view.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;

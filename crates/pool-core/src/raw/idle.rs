@@ -136,7 +136,7 @@ unsafe fn smaller_block<B: PoolBackend>(
 }
 
 /// Replaces the block of an idle slot with a block of `target` bytes. Returns the number of bytes
-/// by which the slot's block shrank. If the smaller block cannot be allocated, the slot is left
+/// that the slot's block shrank by. If the smaller block cannot be allocated, the slot is left
 /// without a block, and the slot's next acquire allocates one.
 ///
 /// # Safety

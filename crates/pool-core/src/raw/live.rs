@@ -7,11 +7,11 @@ use core::cell::Cell;
 /// A counter for the live bytes of one pool.
 ///
 /// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
-/// therefore the number of live bytes up to the previous slot, plus the slot's own bytes. The end
-/// of a scope therefore does not need to be reported to the counter.
+/// therefore the number up to the previous slot, plus the slot's own bytes. The end of a scope
+/// therefore does not need to be reported to the counter.
 pub(super) struct LiveBytes {
-    /// For each slot that was handed out, the number of bytes that were live at that time,
-    /// including the slot's own bytes.
+    /// For each handed-out slot, the number of bytes that were live at that time, including the
+    /// slot's own bytes.
     ends: Cell<Vec<usize>>,
     /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,

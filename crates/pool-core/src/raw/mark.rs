@@ -1,8 +1,8 @@
-//! The mark on a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
+//! The mark on a slot whose block may contain uninitialized bytes. Uninitialized bytes come from
 //! values with padding, or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words, from the start of the block, that may contain
-//! uninitialised bytes. Before a marked slot is handed out for reading, all of its marked words are
+//! uninitialized bytes. Before a marked slot is handed out for reading, all of its marked words are
 //! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked
 //! slot requires no check for a mark.
 
@@ -14,8 +14,7 @@ use crate::error::PoolError;
 /// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the format in which a
-/// record stores it.
+/// Returns the number of words in the first `bytes` bytes of a block, in the format of a record.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -28,14 +27,14 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, which may become uninitialised from now on.
+/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized from now on.
 /// If the slot already has a longer mark, the longer mark is kept.
 ///
 /// # Safety
 ///
 /// The slot's block must have at least `bytes` bytes, and the slot's scope must be open. Either the
-/// cursor must have stepped past the slot, or the slot must be idle and no other code may run
-/// before the caller acquires it.
+/// cursor must have moved past the slot, or the slot must be idle. In the second case, no other
+/// code may run before the caller acquires the slot.
 #[inline]
 pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
     if bytes == 0 {

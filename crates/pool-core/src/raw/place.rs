@@ -102,13 +102,13 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             // `fitting_shape` has searched the shape set of this slot without finding the shape.
             // SAFETY: the slot's block has room for `length` elements, and the caller guarantees
-            // that the cursor has not stepped past the slot.
+            // that the cursor has not moved past the slot.
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
         // SAFETY: the caller upholds the safety contract of `prepare`.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved for `length` elements, `length` is the product of
-        // `dims`, and the cursor has not stepped past the slot.
+        // `dims`, and the cursor has not moved past the slot.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
     }
 

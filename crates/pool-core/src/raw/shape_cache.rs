@@ -4,8 +4,8 @@
 //! An entry contains the lengths, the strides and the backend's descriptor, but no address. No part
 //! of an entry can therefore become stale, and a cached shape fits in the slot's block without a
 //! check. Entries are evicted round robin. The worst case is a loop that uses one more shape than
-//! the set can hold, because each acquire in the loop then misses the cache and allocates a few
-//! words on the host.
+//! the set can hold. Each acquire in the loop then misses the cache and allocates a few words on
+//! the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -53,7 +53,7 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 /// # Safety
 ///
 /// The slot must be reserved for `count` elements of `T`, and `count` must be the product of `dims`
-/// (invariant 8). The cursor must not have stepped past the slot, so that no reference into the
+/// (invariant 8). The cursor must not have moved past the slot, so that no reference into the
 /// slot's set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,

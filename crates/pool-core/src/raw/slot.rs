@@ -1,4 +1,4 @@
-//! The interface through which other modules use a slot. A [`SlotPointer`] refers to a slot that a
+//! The interface that other modules use to access a slot. A [`SlotPointer`] refers to a slot that a
 //! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
 //! to the slot of that view.
 
@@ -142,8 +142,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must still be in use, which means that its lifetime `'s`
-    /// has not ended. This method must be called on the thread that owns the pool.
+    /// The view that stores this reference must still be in use. The lifetime `'s` must not have
+    /// ended. This method must be called on the thread that owns the pool.
     pub unsafe fn arm(self) {
         // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };

@@ -26,7 +26,7 @@ pub struct State<B: PoolBackend> {
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// The mark that is set while an operation of this pool may run foreign code (invariant 9).
+    /// The mark that is set while an operation of this pool may run user code (invariant 9).
     busy: BusyMark,
     /// The address of the first slot of each table. The address of a table's first slot is also the
     /// address of the table.

@@ -20,8 +20,8 @@ pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
     /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
-    /// rank. The sets are stored in an array of their own rather than in the records, so that a hit
-    /// in the shape cache finds the address of a slot's set with a single shift.
+    /// rank. The sets are stored in an array of their own rather than in the records. A hit in the
+    /// shape cache can then find the address of a slot's set with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
@@ -33,7 +33,7 @@ pub(super) struct Table<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> Table<B> {
-    /// The alignment of a table, which is a power of two that is at least the size of a table.
+    /// The alignment of a table. The alignment is a power of two and at least the size of a table.
     pub(super) const ALIGN: usize = size_of::<Self>().next_power_of_two();
 
     const LAYOUT: Layout = match Layout::from_size_align(size_of::<Self>(), Self::ALIGN) {

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// A list to which addresses are added one at a time, and from which they are never removed.
+/// A list whose addresses are added one at a time and never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
     /// A copy of the list's length that other threads can read.
@@ -41,8 +41,8 @@ impl<T> TableList<T> {
     ///
     /// The list must contain more than `number` addresses.
     pub(super) unsafe fn get(&self, number: usize) -> NonNull<T> {
-        // SAFETY: no method of this type calls other code while it holds a reference to the list,
-        // so no exclusive reference to the list exists at this point.
+        // SAFETY: no method of this type calls other code while it holds a reference to the list.
+        // Therefore, no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
         // SAFETY: the caller upholds the safety contract of `get_unchecked`.
@@ -54,8 +54,8 @@ impl<T> TableList<T> {
     /// code that the allocator runs sees either the old list or the new list.
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
-        // SAFETY: no method of this type calls other code while it holds a reference to the list,
-        // so no exclusive reference to the list exists at this point.
+        // SAFETY: no method of this type calls other code while it holds a reference to the list.
+        // Therefore, no exclusive reference to the list exists at this point.
         if unsafe { &*self.list.get() }.capacity() > count {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::stats::PoolStats;
 
 impl<B: PoolBackend> State<B> {
     /// Appends an empty table. While this method runs, the allocator may run code that reads the
-    /// list of tables, but no code that adds a table to it.
+    /// list of tables. Such code must not add a table to the list.
     ///
     /// # Safety
     ///
@@ -110,8 +110,8 @@ impl<B: PoolBackend> State<B> {
     #[inline]
     pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
         let at_end = number == self.slot_count();
-        // SAFETY: the pool has at least one table, and `number` is either the number of a slot or
-        // one more than the number of the last slot.
+        // SAFETY: the pool has at least one table. `number` is either the number of a slot or one
+        // more than the number of the last slot.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
         // SAFETY: `first` is slot 0 of a live table, and `index` refers to a slot or to the

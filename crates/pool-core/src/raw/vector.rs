@@ -13,7 +13,7 @@ use crate::error::PoolError;
 /// The memory of a vector that is stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
-/// The smallest capacity to which a vector grows.
+/// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
 /// Enlarges the memory of a vector, either within the slot's own block or by using the block of the
@@ -39,7 +39,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     let slot = vector.memory;
     let from = slot.start::<T>();
     if vector.capacity == 0 {
-        // SAFETY: the cursor has stepped past the slot. Only the vector has a view of the slot, and
+        // SAFETY: the cursor has moved past the slot. Only the vector has a view of the slot, and
         // that view contains no byte of the slot's block.
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;

@@ -3,8 +3,8 @@
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which every acquire reads, namely the slot's block and the number of
-/// words in the block that an acquire may use.
+/// The hot words of a slot, which every acquire reads. The hot words are the slot's block and the
+/// number of words in the block that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,
@@ -21,8 +21,8 @@ pub(super) struct Record {
     pub(super) length: usize,
     /// The size in bytes of the largest block that any acquire has needed since sampling began.
     pub(super) largest_sample: usize,
-    /// The mark, which is the number of words at the start of the block that may contain
-    /// uninitialised bytes. A mark of 0 means that the slot is unmarked, and
+    /// The mark. The mark is the number of words at the start of the block that may contain
+    /// uninitialized bytes. A mark of 0 means that the slot is unmarked, and
     /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
     /// bits, so that it does not increase the size of a table.
     pub(super) uninitialised_words: u32,

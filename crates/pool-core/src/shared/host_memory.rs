@@ -1,5 +1,5 @@
-//! The host memory of one owned array, which consists of a block and the number of its bytes that
-//! may be uninitialised.
+//! The host memory of one owned array. The memory consists of a block and the number of its bytes
+//! that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -21,12 +21,13 @@ use crate::stacked::StackedBackend;
 /// 1. The value owns `block`, which has `bytes` bytes. `bytes` is 0 if and only if `block` is
 ///    [`DANGLING`](PoolBackend::DANGLING).
 ///
-/// 2. All bytes at or after the offset `uninitialised` are initialised.
+/// 2. All bytes at or after the offset `uninitialised` are initialized.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data, which any thread with access to the context may use (see the
-// section on blocks in the documentation of `PoolBackend`). The methods that use the context
-// receive a shared reference to it, and the bound allows every thread to use such a reference.
+// SAFETY: a block is plain data, and any thread with access to the context may use it. The
+// documentation of `PoolBackend` explains this in its section on blocks. The methods that use the
+// context receive a shared reference to it, and the bound allows every thread to use such a
+// reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the
@@ -41,7 +42,7 @@ impl<B: HostBackend> HostMemory<B> {
     /// # Safety
     ///
     /// The caller must own the block, which must have `bytes` bytes. All bytes at or after the
-    /// offset `uninitialised` must be initialised.
+    /// offset `uninitialised` must be initialized.
     pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
         Self(block)
     }
@@ -63,7 +64,7 @@ impl<B: HostBackend> HostMemory<B> {
         unsafe { NonNull::new_unchecked(B::host_pointer(self.0.block).cast()) }
     }
 
-    /// Records that the first `bytes` bytes may become uninitialised.
+    /// Records that the first `bytes` bytes may become uninitialized.
     pub(super) fn mark(&mut self, bytes: usize) {
         self.0.uninitialised = self.0.uninitialised.max(bytes);
     }
@@ -86,7 +87,7 @@ impl<B: HostBackend> HostMemory<B> {
         Ok(())
     }
 
-    /// Zeroes all bytes of the block that may be uninitialised, and poisons the bytes of the array
+    /// Zeroes all bytes of the block that may be uninitialized, and poisons the bytes of the array
     /// if `poison` is `true`.
     #[cold]
     fn initialise(

@@ -18,13 +18,13 @@ use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
     /// Runs `body` in an inner scope, and converts the slice that `body` returns into an owned
-    /// array of `pool` that remains after the inner scope has ended.
+    /// array of `pool`. The array remains after the inner scope has ended.
     ///
-    /// The slice is not copied if the scope's pool has slots and the same backend as `pool`, and
-    /// the backend's context is `()`, as it is for host memory. If the slice is not copied, its
-    /// block moves to `pool`, and an idle block from `pool` takes its place in the slot. Therefore,
-    /// a loop that keeps arrays allocates nothing if those arrays are eventually dropped. The owned
-    /// array holds the whole block that was moved.
+    /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
+    /// context of the backend must also be `()`, as it is for host memory. If the slice is not
+    /// copied, its block moves to `pool`, and an idle block from `pool` takes its place in the
+    /// slot. Therefore, a loop that keeps arrays allocates nothing if those arrays are eventually
+    /// dropped. The owned array holds the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -74,9 +74,9 @@ impl<B: HostBackend> Scope<'_, B> {
         // From this point on, only the slice's address and length are used, because the inner scope
         // has ended.
         let (start, length) = (NonNull::from(&mut *slice).cast::<T>(), slice.len());
-        // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so the
-        // slice is the only view of any slot at or above the cursor, as the proof in `try_keep`
-        // explains. `body` no longer uses the slice.
+        // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`. The
+        // slice is therefore the only view of any slot at or above the cursor, as the proof in
+        // `try_keep` explains. `body` no longer uses the slice.
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }
@@ -102,8 +102,8 @@ impl<B: HostBackend> Scope<'_, B> {
     where
         O: SharedHostBackend<Block = B::Block>,
     {
-        // A block must be freed with the same context with which it was allocated. All contexts of
-        // the type `()` are equal, so the block may move to another pool.
+        // A block must be freed with the same context that allocated it. All contexts of the type
+        // `()` are equal, so the block may move to another pool.
         let is_same = TypeId::of::<B>() == TypeId::of::<O>()
             && TypeId::of::<<B as PoolBackend>::Context>() == TypeId::of::<()>();
         if !is_same || length * size_of::<T>() == 0 {
@@ -120,12 +120,12 @@ impl<B: HostBackend> Scope<'_, B> {
         // limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
-        // `idle_block_bytes` has found the block, and nothing was acquired after that call. SAFETY:
-        // the caller guarantees that it holds the only view of the block. The spare block belongs
-        // to this call, and has the same backend and context as the slot's block.
+        // `idle_block_bytes` found the block, and nothing has been acquired since. SAFETY: the
+        // caller guarantees that it holds the only view of the block. The spare block belongs to
+        // this call, and has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot, and the slot's record stored the block's
-        // size and its number of uninitialised bytes.
+        // size and its number of uninitialized bytes.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {
             memory.mark(memory.bytes());

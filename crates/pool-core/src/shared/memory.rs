@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
 
-/// A backend whose arrays can be owned, which means that the backend can be used with
+/// A backend whose arrays can be owned. Such a backend can be used with
 /// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
 /// A host backend uses [`HostMemory`](crate::HostMemory) as its memory, and its context as the
@@ -87,7 +87,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend cannot order or initialise the memory.
+    /// Returns [`PoolError::Backend`] if the backend cannot order or initialize the memory.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
         &mut self,

@@ -44,7 +44,7 @@ use crate::element::Element;
 ///    array from it, exists (module `store`).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
-///    block that may be uninitialised is zeroed before the block's contents are recycled.
+///    block that may be uninitialized is zeroed before the block's contents are recycled.
 ///
 /// 4. Every view borrows its array.
 ///
@@ -90,9 +90,9 @@ pub struct Owned<B: SharedBackend, T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and owns its elements, which
-// are `Send` because of the bound. The array uses only those parts of the store that threads may
-// share.
+// SAFETY: an array owns its memory and its elements. The memory is `Send` (`OwnedMemory`), and the
+// elements are `Send` because of the bound. The array uses only those parts of the store that
+// threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to its memory and its elements,

@@ -7,19 +7,20 @@
 //! blocks.
 //!
 //! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
-//! that belongs to another thread. In this case, the thread locks the other thread's magazine,
-//! executes a barrier on all threads, and waits until the owner no longer uses the magazine. Before
-//! each use, the owner stores in its cell that it is using the magazine, and then checks that the
-//! magazine is not locked. Because of the barrier, at least one of the two threads sees what the
-//! other thread has written.
+//! that belongs to another thread. In this case, the thread locks the other thread's magazine and
+//! executes a barrier on all threads. The thread then waits until the owner no longer uses the
+//! magazine. Before each use, the owner stores in its cell that it is using the magazine, and then
+//! checks that the magazine is not locked. Because of the barrier, at least one of the two threads
+//! sees what the other thread has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
 //! a lock does not allocate memory, free memory, or run user code.
 //!
 //! # Invariants
 //!
-//! 1. Only two threads may access the body of a shard: the thread that holds the shard's lock, and
-//!    the owner while its cell contains the shard's address. The owner changes only under the lock.
+//! 1. Only two threads may access the body of a shard. The first thread holds the shard's lock. The
+//!    second thread is the owner while its cell contains the shard's address. The owner changes
+//!    only under the lock.
 //!
 //! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
 //!    the counters as estimates.
@@ -132,8 +133,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a word in which a bit is set for each list that may contain blocks of the given
-    /// classes.
+    /// Returns a word with one bit for each list. A bit is set if the list may contain blocks of
+    /// the given classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
@@ -145,11 +146,11 @@ impl Classes {
     }
 }
 
-/// A shard to which only the calling thread has access.
+/// A shard that only the calling thread can access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard, which is either the shard's lock or the cell
-    /// of the shard's owner.
+    /// The word that is set to 0 to release the shard. The word is either the shard's lock or the
+    /// cell of the shard's owner.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
@@ -258,8 +259,7 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Removes and returns an idle block of the lowest class in `classes` for which an idle block
-    /// exists.
+    /// Removes and returns an idle block of the lowest class in `classes` that has an idle block.
     pub(super) fn pop(&mut self, classes: Classes) -> Option<Box<Record<M>>> {
         if !self.shard().may_have(classes) {
             return None;
@@ -312,8 +312,8 @@ impl<M> Locked<'_, M> {
         cell: &'static ThreadCell,
     ) -> Option<Self> {
         cell.in_use.store(magazine.addr().get(), Ordering::Relaxed);
-        // Together with the barrier of a thread that locks the magazine, this fence ensures that
-        // either this thread sees the lock, or the other thread sees the address in the cell.
+        // This fence works together with the barrier of a thread that locks the magazine. Either
+        // this thread sees the lock, or the other thread sees the address in the cell.
         compiler_fence(Ordering::SeqCst);
         let locked =
             Self { shard: magazine, word: NonNull::from(&cell.in_use), borrowed: PhantomData };
@@ -381,8 +381,8 @@ impl<M> Locked<'_, M> {
 impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the word is either in a cell, which is never freed, or in the shard, which lives
-        // until it is released. The reference covers only the atomic.
+        // SAFETY: the word is either in a cell or in the shard. A cell is never freed, and the
+        // shard lives until it is released. The reference covers only the atomic.
         unsafe { self.word.as_ref() }.store(0, Ordering::Release);
     }
 }

@@ -29,8 +29,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// memory alive, so the handles may be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
-/// that outlives its scope, such as results that leave a loop, queues between threads, and tasks of
-/// an executor.
+/// that outlives its scope. Examples are results that leave a loop, queues between threads, and
+/// tasks of an executor.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -59,12 +59,12 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// # What it holds
 ///
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
-/// dropped, its block becomes idle. The pool frees idle blocks when it would otherwise hold more
-/// than five quarters of the peak of live bytes plus 64 KiB for each thread. If a new block would
-/// exceed this limit, the pool may give the array a larger idle block, which is at most four times
-/// as large as the array. While arrays occupy such larger blocks, the pool may hold more memory
-/// than this limit. The peak is measured whenever the pool is about to grow. The method
-/// [`trim`](Self::trim) frees all idle blocks.
+/// dropped, its block becomes idle. The pool limits its size to five quarters of the peak of live
+/// bytes plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
+/// limit. If a new block would exceed this limit, the pool may give the array a larger idle block.
+/// That block is at most four times as large as the array. While arrays occupy such larger blocks,
+/// the pool may hold more memory than this limit. The peak is measured whenever the pool is about
+/// to grow. The method [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -72,8 +72,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other only in three cases: during a [`trim`](Self::trim), when the pool is not allowed to
-/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// each other during a [`trim`](Self::trim), when the pool is not allowed to grow, and when the
+/// last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -86,12 +86,12 @@ pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 /// The state that all handles to a store share. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
-// SAFETY: threads may share a store, because its shards are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
+// SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
+// `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
-// SAFETY: threads may share a store, because its shards are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
+// SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
+// `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
@@ -157,7 +157,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
     /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
     /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
-    /// the memory cannot be initialised or ordered.
+    /// the memory cannot be initialized or ordered.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {

@@ -4,11 +4,11 @@
 //! # The way of a block
 //!
 //! A thread acquires blocks from its magazine, and returns blocks to its magazine. If the magazine
-//! is full, a returned block goes to a common shard, from which all threads acquire blocks. If one
-//! thread acquires a block and another thread returns it, each of these steps therefore requires a
-//! lock, but no barrier. The pool searches the magazines of other threads only if it would
-//! otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or without a
-//! barrier on all threads, all blocks go through the common shards.
+//! is full, a returned block goes to a common shard. All threads acquire blocks from the common
+//! shards. If one thread acquires a block and another thread returns it, each of these steps
+//! therefore requires a lock, but no barrier. The pool searches the magazines of other threads only
+//! if it would otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or
+//! without a barrier on all threads, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
@@ -22,7 +22,8 @@
 //!
 //! A new block must not make the pool hold more than five quarters of the peak of live bytes plus
 //! some slack. If a new block would exceed this size, the array receives a larger idle block
-//! ([`Store::find_larger`]), or idle blocks are freed before the new block is allocated.
+//! ([`Store::find_larger`]). If there is none, idle blocks are freed before the new block is
+//! allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -101,7 +102,7 @@ pub(super) struct Store<B: SharedBackend> {
     /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
     /// with an owner increases the slack.
     owners: AtomicUsize,
-    /// The number of arrays for which neither the magazine nor the first common shard had a block.
+    /// The number of arrays that found no block in the magazine or in the first common shard.
     misses: AtomicUsize,
     /// The number of users that keep a closed store alive. The users are the live arrays and the
     /// thread that closes the store.
@@ -290,9 +291,9 @@ impl<B: SharedBackend> Store<B> {
     /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
     /// live bytes.
     ///
-    /// A factor above four is not needed for two arrays that are never live at the same time. If
-    /// one array is more than four times as large as the other, a pool that holds five quarters of
-    /// the larger size has room for both arrays.
+    /// A factor above four is not needed for two arrays that are never live at the same time.
+    /// Assume that one array is more than four times as large as the other. A pool that holds five
+    /// quarters of the larger size then has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -560,8 +561,8 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array, which is the size of the array
-/// rounded up to a whole number of units.
+/// Returns the number of bytes that the pool counts for an array. The counted number is the size of
+/// the array, rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)

@@ -1,5 +1,5 @@
 //! The state that shared pools store for each thread. The state consists of the thread's magazine
-//! in each pool, and of a cell that contains the address of the magazine in use.
+//! in each pool, and of a cell with the address of the current magazine.
 //!
 //! Cells are never freed, because other threads may read them at any time. When a thread ends, a
 //! later thread reuses its cell together with the magazines that the cell owns.
@@ -13,7 +13,7 @@ use std::thread_local;
 
 use crate::try_box::{into_box, try_box};
 
-/// The number of pools for which a thread can store its magazines.
+/// The maximum number of pools whose magazines a thread can store.
 const POOLS: usize = 4;
 
 /// The cell that represents a thread as the owner of magazines.

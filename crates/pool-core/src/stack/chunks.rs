@@ -74,7 +74,7 @@ impl Chunks {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
-    /// Returns the address of the block that contains `address`, which must be an address of an
+    /// Returns the address of the block that contains `address`. `address` must be an address of an
     /// array.
     pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
@@ -105,8 +105,8 @@ impl Chunks {
     /// Allocates memory for a list of `count + 1` chunks. If the allocation fails, returns the
     /// number of bytes that were requested.
     ///
-    /// The memory is allocated separately from the list, because the allocator may run foreign code
-    /// and the list must not be borrowed while that code runs.
+    /// The memory is allocated separately from the list. The allocator may run user code, and the
+    /// list must not be borrowed while that code runs.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();

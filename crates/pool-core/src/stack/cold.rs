@@ -1,6 +1,6 @@
-//! The cold function of a stack, which handles all rare cases of an acquire: the end of a chunk, a
-//! pool that is not settled, a dirty range, and a mode that the configuration enables. A single
-//! comparison sends all of these cases to [`prepare`].
+//! The cold function of a stack, which handles all rare cases of an acquire. The rare cases are the
+//! end of a chunk, a pool that is not settled, a dirty range, and a mode that the configuration
+//! enables. A single comparison sends all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -14,7 +14,7 @@ use crate::backend::FirstUse;
 use crate::error::{PoolError, panic_with};
 use crate::stacked::StackedBackend;
 
-/// The elements for which an acquire needs memory.
+/// The elements that an acquire needs memory for.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
@@ -55,11 +55,11 @@ impl Demand {
 }
 
 /// Returns the span of `length` elements at a cursor below `written_end`, if no byte of the span is
-/// dirty. Because `end` is at or below the lowest dirty byte, an acquire above a live array with
-/// padding fails the comparison with `end`, even if the memory for that acquire is clean.
+/// dirty. `end` is at or below the lowest dirty byte. An acquire above a live array with padding
+/// therefore fails the comparison with `end`, even if the memory for that acquire is clean.
 ///
 /// The result is sound because the span ends at or below `written_end`. The span may therefore be
-/// handed out (invariants 3 and 12), and its bytes are initialised (invariant 6).
+/// handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
 #[inline]
 fn clean_span<B: StackedBackend>(
     state: &StackState<B>,
@@ -101,8 +101,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Does the same as [`prepare`] for a demand that may require the pool to allocate memory, to zero
-/// memory, or to have the backend order memory.
+/// Does the same as [`prepare`] for a demand that may require more work. The pool may have to
+/// allocate memory, to zero memory, or to have the backend order memory.
 ///
 /// # Errors
 ///
@@ -199,8 +199,8 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
     }
 }
 
-/// Returns the position of elements that occupy no bytes, which is the first aligned address at or
-/// above the cursor. The next array may begin before the position of these elements.
+/// Returns the position of elements that occupy no bytes. The position is the first aligned address
+/// at or above the cursor. The next array may begin before the position of these elements.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -243,8 +243,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While the pool still allocates chunks, a vector receives every byte that it requests, so that
-    // it grows in the same way in the next pass.
+    // While the pool still allocates chunks, a vector receives every byte that it requests. The
+    // vector then grows in the same way in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
@@ -271,7 +271,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 }
 
 /// Does the same as [`grow`] for a pool that may have borrowed memory. The memory above the cursor
-/// in a borrowed chunk does not count toward the pool's limit, because it is no longer used after
+/// in a borrowed chunk does not count toward the pool's limit. This memory is no longer used after
 /// another chunk follows.
 ///
 /// # Errors
@@ -308,8 +308,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 }
 
 /// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
-/// pool holds, which doubles the pool's memory. If that size cannot be allocated, the chunk is
-/// exactly large enough for the demand. All later chunks are freed before the new chunk is
+/// pool holds. The chunk therefore doubles the pool's memory. If that size cannot be allocated, the
+/// chunk is exactly large enough for the demand. All later chunks are freed before the new chunk is
 /// allocated. If memory is still insufficient and the first chunk contains no array, the first
 /// chunk is also freed.
 ///
@@ -374,9 +374,9 @@ unsafe fn grow<B: StackedBackend>(
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates a chunk that replaces a newly allocated chunk around a stray cursor. If the pool used
-/// a chunk that contains a stray cursor, the bytes between the start of the chunk and the cursor
-/// would count as handed out (invariant 1).
+/// Allocates a chunk that replaces a newly allocated chunk around a stray cursor. A chunk can
+/// contain a stray cursor. If the pool used such a chunk, the bytes between its start and the
+/// cursor would count as handed out (invariant 1).
 ///
 /// # Errors
 ///
@@ -405,8 +405,9 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Makes the backend order the armed bytes of a span, zeroes the dirty bytes if they may be read
-/// before they are written, and poisons the memory if the configuration requests it.
+/// Makes the backend order the armed bytes of a span. The function also zeroes the dirty bytes if
+/// they may be read before they are written, and poisons the memory if the configuration requests
+/// it.
 ///
 /// # Errors
 ///

@@ -373,7 +373,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     Ok(VectorMemory { memory, capacity, length, plain })
 }
 
-/// The smallest capacity to which a vector grows.
+/// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
 /// Moves elements from the memory above the cursor down to the cursor, and then moves the cursor
@@ -403,7 +403,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
     // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is
-    // aligned to a line, so `next` is within the chunk.
+    // aligned to a line. `next` is therefore within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

@@ -1,5 +1,5 @@
-//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialised, because they
-//! previously stored values with padding or uninitialised memory.
+//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because they
+//! previously stored values with padding or uninitialized memory.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -47,7 +47,7 @@ impl DirtyRanges {
         self.merge_surplus(&(end..end));
     }
 
-    /// Removes a range whose bytes have been initialised or freed.
+    /// Removes a range whose bytes have been initialized or freed.
     pub(super) fn remove(&self, range: &Range<usize>) {
         let mut rest = [None, None];
         self.retain(|dirty| {
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every byte that was added and has not been removed is dirty, regardless of the
-    /// order of the calls. Additional bytes may be dirty.
+    /// Tests that every byte that was added and not removed is dirty, regardless of the order of
+    /// the calls. Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

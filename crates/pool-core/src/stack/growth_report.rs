@@ -7,20 +7,20 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data about the passes in which one pool grew, from which the pool's report is created.
+/// The data about the passes in which one pool grew. The pool's report is created from this data.
 pub(super) struct GrowthReport {
     /// The passes of the pool. Each pass begins with a first cursor.
     passes: Streak,
     /// The uses of the pool by the guards of its thread. Each use of the pool by a guard may create
     /// several first cursors.
     entries: Streak,
-    /// The address at which a call was about to acquire memory, and the location of that call.
+    /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the length of the latest run of consecutive events in
-/// which the pool grew.
+/// The number of events of one kind, and the length of the latest run of consecutive events with
+/// growth.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,

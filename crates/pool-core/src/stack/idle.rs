@@ -49,7 +49,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 /// Gives all whole pages after the cursor in the cursor's chunk back to the operating system. The
 /// returned value is the number of bytes that were given back to the operating system. The chunk
 /// and its dirty ranges do not change, because the bytes of the pages that are given back are
-/// initialised.
+/// initialized.
 ///
 /// # Safety
 ///
@@ -94,16 +94,16 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     released
 }
 
-/// Returns `true` if a pool that holds `held` bytes should shrink, given that at most `used` bytes
-/// have been live at a time.
+/// Returns `true` if a pool that holds `held` bytes should shrink. `used` is the maximum number of
+/// bytes that were live at a time.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Makes the acquires of the next passes call the cold function, which records the amount of memory
-/// that the passes need. If the pool is busy, the function does nothing.
+/// Makes the acquires of the next passes call the cold function. The cold function records the
+/// amount of memory that the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);

@@ -32,7 +32,7 @@ use super::chunks::{Chunk, Chunks};
 use super::state::{STRAY, StackState};
 use crate::stacked::StackedBackend;
 
-/// The memory that a pool may lend, which extends from the lender's `top` to the end of the
+/// The memory that a pool may lend. The memory extends from the lender's `top` to the end of the
 /// lender's chunk.
 pub(super) struct Offer {
     /// The chunk that the borrower would receive.
@@ -49,7 +49,7 @@ impl Offer {
         borrower: &StackState<B>,
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
-        // cursor has not yet stepped past.
+        // cursor has not yet moved past.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
@@ -186,9 +186,9 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     true
 }
 
-/// Gives up a chunk that was removed from the pool's list, by transferring the block to its
-/// borrower or by returning the memory to its lender. Returns `false` if the chunk is neither lent
-/// nor borrowed.
+/// Gives up a chunk that was removed from the pool's list. The function transfers the block to its
+/// borrower, or returns the memory to its lender. Returns `false` if the chunk is neither lent nor
+/// borrowed.
 ///
 /// # Safety
 ///

@@ -12,7 +12,7 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of an array, and the address at which the next array starts.
+/// The address of an array, and the start address of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
@@ -138,7 +138,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // The old list is freed outside the closure, because the allocator may run foreign code.
+        // The old list is freed outside the closure, because the allocator may run user code.
         drop(old);
         Ok(count)
     }

@@ -12,15 +12,15 @@
 //!
 //! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. An address in
 //!    a chunk is between the chunk's start and its end. A stray address is `STRAY`, or an address
-//!    that is no longer in a chunk. No array of the pool is below a stray cursor, because a chunk
-//!    is freed only if the cursors that may still be used are at its start or in earlier chunks.
-//!    `STRAY` is above every end. A pool never uses a new chunk that contains a stray cursor,
-//!    because the bytes below a cursor in its chunk count as handed out.
+//!    that is no longer in a chunk. No array of the pool is below a stray cursor. A chunk is freed
+//!    only if the cursors that may still be used are at its start or in earlier chunks. `STRAY` is
+//!    above every end. A pool never uses a new chunk that contains a stray cursor, because the
+//!    bytes below a cursor in its chunk count as handed out.
 //!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
 //!    consists of the rest of the cursor's chunk and all later chunks. Only this memory is zeroed,
-//!    freed, discarded, or handed out. A cursor moves back only over the last array, and only in
-//!    two cases: filling the array failed, or the array was a vector that has become a slice of
+//!    freed, discarded, or handed out. A cursor moves back only over the last array. A cursor moves
+//!    back only if filling the array failed, or if the array was a vector that became a slice of
 //!    fewer elements.
 //!
 //! 3. **The hot path hands out only memory below an end of the cursor's own chunk**. The ends are
@@ -43,7 +43,7 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. Steps are
 //!    rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialised or in a dirty range** (`dirty`). `end` is
+//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (`dirty`). `end` is
 //!    at or below the lowest dirty byte, so an acquire for reading calls the cold function if its
 //!    memory contains a dirty byte. The cold function checks whether the array contains dirty
 //!    bytes, and zeroes them. `written_end` is the end of the chunk, and applies to acquires whose
@@ -52,9 +52,9 @@
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
-//! 8. **While foreign code runs inside an operation, the pool is marked as busy and its ends are
+//! 8. **While user code runs inside an operation, the pool is marked as busy and its ends are
 //!    null**. Acquires therefore call the cold function, which fails because the pool is busy. No
-//!    reference to the lists of chunks, names or shapes is held while foreign code runs.
+//!    reference to the lists of chunks, names or shapes is held while user code runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a

@@ -1,5 +1,5 @@
 //! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
-//! outermost pool to the innermost pool, which is the order in which they came into use. A pool
+//! outermost pool to the innermost pool. This is the order in which the pools came into use. A pool
 //! that comes into use borrows memory from the innermost pool, so all nested scopes of a thread
 //! share one stack.
 //!
@@ -8,10 +8,10 @@
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
 //! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. From that pass on, the inner pool can borrow all the memory that it needs, so it
-//! frees its chunks when it next enters the chain. If all passes are identical, the thread
-//! therefore uses a single chunk, which belongs to the outermost pool and is as large as the peak
-//! of live bytes.
+//! both pools. From that pass on, the inner pool can borrow all the memory that it needs. The inner
+//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! thread therefore uses a single chunk. This chunk belongs to the outermost pool and is as large
+//! as the peak of live bytes.
 //!
 //! If the scope of an outer pool stays open, the outer pool begins no further pass and cannot merge
 //! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
@@ -22,16 +22,17 @@
 //! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread
 //!   puts it back. Any thread may free a pool, but only if it is in a list or was replaced in one (`thread_list`). A
 //!   leaked pool stays in the chain forever.
-//! - **A pool out of the chain has no loan.** When it leaves, it returns the memory that it borrowed, and hands over
-//!   the memory that it lent (`loans`). So another thread can release an idle pool as before: it has no pointer into
-//!   the chain.
+//! - **A pool that is not in the chain has no loan.** When a pool leaves, it returns the memory
+//!   that it borrowed, and hands over the memory that it lent (`loans`). So another thread can
+//!   release an idle pool as before: it has no pointer into the chain.
 //! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and
 //!   that pool leaves. Its replacement is not in the chain: it owns all of its memory.
 //! - **A lean pool has not changed since it was checked.** `enter_rarely` checks the pool before it sets the flag
 //!   `is_lean`. An operation that changes the pool's chunks, counters, ranges or modes sets its ends or schedules a
 //!   merge, and both clear the flag. `lend_simply` and `give_back_simply` undo each other, and keep the flag.
-//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but not in the middle of
-//!   a step. All allocations and frees come first, and the innermost pool is looked up afterwards.
+//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but
+//!   not in the middle of a step. All allocations and frees come first, and the innermost pool is
+//!   looked up afterward.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -47,9 +48,9 @@ use crate::stacked::StackedBackend;
 ///
 /// # Safety
 ///
-/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of the chain are live, and only this
-/// thread uses them. This also holds for the pool of `root`, which is not in the chain; no view or cursor of it is in
-/// use.
+/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of
+/// the chain are live, and only this thread uses them. This also holds for the pool of `root`,
+/// which is not in the chain. No view or cursor of this pool is in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -74,7 +75,8 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     unsafe { enter_rarely(root, innermost) };
 }
 
-/// Does the same as [`enter`], for a pool that is not lean, or whose lender has a lowered end.
+/// Does the same as [`enter`] for a pool that is not lean, or for a pool whose lender has a lowered
+/// end.
 ///
 /// # Safety
 ///

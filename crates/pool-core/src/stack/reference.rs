@@ -29,8 +29,8 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use on the thread that owns the pool, and
-    /// must have at least one byte.
+    /// The view that stores this reference must be in use on the pool's thread, and must have at
+    /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.

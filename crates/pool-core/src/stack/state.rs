@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns: the ends with which acquires compare their addresses, the
-//! chunks, the context and the counters.
+//! The state that a stacked pool owns. The state contains the ends that acquires compare with their
+//! addresses, the chunks, the context and the counters.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -20,14 +20,13 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The end of the memory that the hot path may hand out for elements that may be read before
-    /// they are written (invariants 3 and 6).
+    /// The end of the memory that the hot path may hand out for reading before the first write
+    /// (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// The end of the memory that the hot path may hand out for elements that are written before
-    /// they are read.
+    /// The end of the memory that the hot path may hand out for writing before the first read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The position at which first cursors start, which is the start of the first chunk, or
-    /// [`STRAY`] if the next pass begins with a merge.
+    /// The start of first cursors. The value is the start of the first chunk, or [`STRAY`] if the
+    /// next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
@@ -36,14 +35,14 @@ pub struct StackState<B: StackedBackend> {
     /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
     /// memory at or above `top` (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
-    /// it, or are adjacent to it in the chain.
+    /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
+    /// from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) held before the pool's last loan, and
     /// holds apart from that loan. Every operation that may change this clears the flag.
     pub(super) is_lean: Cell<bool>,
-    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
-    /// which stores the index at which a shape set with these low bits was last found.
+    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
+    /// The hint stores the index at which a shape set with these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -58,7 +57,7 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend orders these bytes before they are handed out
     /// (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// The arrays that handles refer to, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
@@ -68,7 +67,7 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the whole capacity of the last vector that grew, and the
+    /// The number of live bytes, including the whole capacity of the last grown vector, and the
     /// position of the cursor after that vector. Because the vector may need less than its
     /// capacity, these bytes count as live only when something else becomes live, or in the next
     /// pass.
@@ -249,7 +248,7 @@ impl<B: StackedBackend> StackState<B> {
         !self.origin.get().is_null()
     }
 
-    /// Settles the pool in its only chunk, which starts at `start` and in which nothing may be
+    /// Settles the pool in its only chunk, which starts at `start`. Nothing in the chunk may be
     /// live. The method also counts a new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {
@@ -275,9 +274,9 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Calls `f` with the list of chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: only one thread uses the state. All callers are in the module `stack`, and the
-        // closures they pass as `f` access no other state and run no foreign code, so this is the
-        // only reference to the list.
+        // SAFETY: only one thread uses the state. All callers are in the module `stack`. The
+        // closures they pass as `f` access no other state and run no user code, so this is the only
+        // reference to the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 
@@ -298,14 +297,14 @@ impl<B: StackedBackend> StackState<B> {
     /// Calls `f` with the list of names.
     pub(super) fn with_names<R>(&self, f: impl FnOnce(&mut Vec<Name>) -> R) -> R {
         // SAFETY: only one thread uses the state. The closures passed as `f` access no other state
-        // and run no foreign code, so this is the only reference to the list.
+        // and run no user code, so this is the only reference to the list.
         f(unsafe { &mut *self.names.get() })
     }
 
     /// Calls `f` with the list of shape sets.
     pub(super) fn with_shapes<R>(&self, f: impl FnOnce(&mut Vec<OffsetShapes<B>>) -> R) -> R {
         // SAFETY: only one thread uses the state. The closures passed as `f` access no other state
-        // and run no foreign code, so this is the only reference to the list.
+        // and run no user code, so this is the only reference to the list.
         f(unsafe { &mut *self.shapes.get() })
     }
 
@@ -314,9 +313,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the offset at which a new chunk is assumed to start.
-    /// Arrays in the new chunk have the same padding as arrays at that offset, so the merged chunk
-    /// needs no more bytes than were counted.
+    /// Rounds the number of live bytes up to the assumed start offset of a new chunk. Arrays in the
+    /// new chunk have the same padding as arrays at that offset, so the merged chunk needs no more
+    /// bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -503,7 +502,7 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the number of arrays to which handles refer.
+    /// Returns the number of arrays that handles refer to.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }

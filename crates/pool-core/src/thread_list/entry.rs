@@ -263,7 +263,7 @@ impl<B: PoolBackend> HeldPool<B> {
     /// Opens a scope in the pool.
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
-        // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no
+        // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views. No
         // other cursor of the pool is used during that lifetime. If the pool is replaced during
         // that lifetime, the old pool remains live until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };

@@ -1,6 +1,6 @@
-//! The lists in which threads keep their idle pools, which the crate `pool-facade` uses. A thread
-//! takes pools from its list and puts them back without a lock, but other threads can still release
-//! these pools.
+//! The lists of the threads' idle pools. The crate `pool-facade` uses these lists. A thread takes
+//! pools from its list and puts them back without a lock, but other threads can still release these
+//! pools.
 //!
 //! # The protocol
 //!
@@ -11,8 +11,8 @@
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.
 //!
-//! 2. The thread executes a *barrier on all threads*: each thread of the process executes a full
-//!    memory barrier at some moment during the call (`membarrier` on Linux).
+//! 2. The thread executes a *barrier on all threads*. Each thread of the process then executes a
+//!    full memory barrier at some moment during the call (`membarrier` on Linux).
 //!
 //! 3. The thread then walks through the list a second time.
 //!
@@ -30,13 +30,13 @@
 //!   an entry that was in the list when the link was written. The linked entry remains in the list
 //!   for as long as the entry that links to it does. Both entries remain in the list at least until
 //!   the walk has read the head.
-//! - **The retired pool is not in use when the walk finds its entry**. Let T be a moment, at or
-//!   after X, at which the entry was in the list. Every use of the pool that began before T ended
-//!   when the entry was put into the list. The owner stores the head with release ordering in every
+//! - **The retired pool is not in use when the walk finds its entry**. Let T be a moment at or
+//!   after X when the entry was in the list. Every use of the pool that began before T ended when
+//!   the entry was put into the list. The owner stores the head with release ordering in every
 //!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
 //!   the pool that begins after T belongs to a take that also begins after T. A take loads the
-//!   address of the pool after it has stored the head, so a take after T loads the address after X
-//!   and obtains the address of the new pool.
+//!   address of the pool after it has stored the head. A take after T therefore loads the address
+//!   after X and obtains the address of the new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
@@ -51,8 +51,8 @@
 //! the list. The pool enters the chain after its address is loaded, and leaves the chain before the
 //! store that puts the entry back. Therefore, no other pool links to a pool that another thread
 //! replaces or drops. An entry stores the address of the pool that entered the chain. A pool that
-//! is replaced while it is in use still leaves the chain before it is dropped, because a replaced
-//! pool is dropped only after its entry is in the list.
+//! is replaced while it is in use still leaves the chain before it is dropped. A replaced pool is
+//! dropped only after its entry is in the list.
 //!
 //! If the operating system provides no barrier on all threads, [`ThreadLists::release`] is never
 //! called, and only the owner accesses its pools.

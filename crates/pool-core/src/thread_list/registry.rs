@@ -57,8 +57,8 @@ impl<B: PoolBackend> ThreadRecord<B> {
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Calls `f` with each entry that is in the list, or that was in the list at any moment since
-    /// the call began.
+    /// Calls `f` with each entry that is in the list, or was in it at any moment since the call
+    /// began.
     ///
     /// # Safety
     ///
@@ -98,10 +98,9 @@ pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used only while it is locked. The registry accesses only the following
-// parts of other threads: atomics, data protected by the lock, and pools that the protocol of the
-// module has transferred to the registry. The bound ensures that pools may be sent to another
-// thread.
+// SAFETY: the registry is used only while it is locked. The registry accesses only atomics of other
+// threads, data protected by the lock, and pools that the module's protocol has transferred to the
+// registry. The bound ensures that pools may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
@@ -223,7 +222,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// Returns the number of idle entries that have a retired pool, or whose pool holds blocks.
+    /// Returns the number of idle entries with a retired pool or with a pool that holds blocks.
     ///
     /// # Safety
     ///
@@ -243,11 +242,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares`, which must be empty,
-    /// and moves the replaced pools to `released`. Returns `true` if all idle pools that hold
-    /// blocks were moved. A pool is not moved if no pool is left in `spares`, if `released` has no
-    /// capacity left, or if the pool's thread has taken the pool during the call. Drop the released
-    /// pools after unlocking the registry.
+    /// Replaces the idle pools that hold blocks with the pools in `spares`, and moves the replaced
+    /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
+    /// that hold blocks were moved. A pool is not moved if no pool is left in `spares`, or if
+    /// `released` has no capacity left. A pool is also not moved if its thread has taken it during
+    /// the call. Drop the released pools after unlocking the registry.
     ///
     /// # Safety
     ///
@@ -297,8 +296,8 @@ impl<B: PoolBackend> ThreadLists<B> {
                     return;
                 }
                 entry.retired.store(null_mut(), Ordering::Relaxed);
-                // SAFETY: the entry was in its list after the barrier, so the pool that was
-                // replaced earlier is no longer in use, as the protocol of the module explains.
+                // SAFETY: the entry was in its list after the barrier. The pool that was replaced
+                // earlier is therefore no longer in use, as the protocol of the module explains.
                 let pool: Pool<B> = unsafe { owned(retired) };
                 entry.past.note(&pool.stats());
                 released.push(pool);

@@ -25,24 +25,24 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// reference to it.
 ///
 /// The traits of cudarc pass streams as `&CudaStream`, and a pool cannot keep a stream alive with
-/// such a reference. If the stream has been announced, the pool finds the stream's `Arc`, and keeps
-/// the stream alive for as long as the pool may have to wait for the stream. Pools automatically
-/// announce their own streams, and all streams that are passed to
+/// such a reference. If the stream has been announced, the pool finds the stream's `Arc`. The pool
+/// then keeps the stream alive for as long as it may have to wait for the stream. Pools
+/// automatically announce their own streams, and all streams that are passed to
 /// [`DeviceView::on`](crate::DeviceView::on) or [`record_use`](crate::record_use).
 ///
 /// Whenever a stream that was not announced uses memory of a pool, cudarc records an event after
-/// the work, and the pool's stream waits for this event. In three cases, cudarc does not record an
+/// the work. The pool's stream waits for this event. In three cases, cudarc does not record an
 /// event:
 ///
 /// - The guard that the pool returned together with the pointer was forgotten.
 /// - The event tracking of cudarc is disabled.
-/// - The memory is used by a launch on a per-thread default stream, for which
-///   [`on`](crate::DeviceView::on) created the argument.
+/// - The memory is used by a launch on a per-thread default stream, and
+///   [`on`](crate::DeviceView::on) created the launch's argument.
 ///
 /// If no event was recorded, the host waits for all work in the stream's context before the memory
 /// is used again. Waiting for a whole context would invalidate all captures in that context.
 /// Therefore, while a `pool-graph` session is capturing, the next use of the memory fails with
-/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse), and the error names the stream that you
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). The error names the stream that you
 /// should announce. A pool cannot detect captures that were started without a session.
 ///
 /// If the host is out of memory, the stream is not announced.

@@ -14,9 +14,9 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that work on this stream can use. If the device is still out of memory
-    /// after the pool has freed its idle blocks, this method releases other memory of the process,
-    /// and retries the allocation once.
+    /// Allocates memory that work on this stream can use. The device may still be out of memory
+    /// after the pool has freed its idle blocks. This method then releases other memory of the
+    /// process, and retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {

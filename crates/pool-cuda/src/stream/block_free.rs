@@ -16,8 +16,8 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all its uses on the pool's stream and on the other streams for which the
-/// pool has added notes.
+/// Frees a block after all its uses on the pool's stream and on the other streams that the pool has
+/// noted.
 ///
 /// # Safety
 ///
@@ -109,8 +109,8 @@ impl DeferredFrees {
     }
 }
 
-/// Adds links to a list that is stored in a cell. No foreign code runs while the list is
-/// temporarily outside the cell.
+/// Adds links to a list that is stored in a cell. No user code runs while the list is temporarily
+/// outside the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
@@ -153,8 +153,7 @@ impl Resource for OrphanBlocks {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
         // SAFETY: the block's pool has been dropped, so all views of the block have ended. All work
-        // that uses the block was enqueued on the pool's stream, or on a stream for which the pool
-        // added a note.
+        // that uses the block was enqueued on the pool's stream or on a stream that the pool noted.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));

@@ -4,8 +4,8 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A type that provides the pool of a [`DeviceStream`](crate::DeviceStream) with memory that does
-/// not come directly from the device; see
+/// A type that provides the pool of a [`DeviceStream`](crate::DeviceStream) with memory from
+/// another source than the device. See
 /// [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source never calls the driver
 /// to allocate memory, so the pool can also allocate while its stream is being captured.
 ///
@@ -24,8 +24,8 @@ use pool_driver::error::CudaError;
 /// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and
 ///   has the same lifetime.
 /// - If the stream is [captured](Self::is_captured), the module of each function that was passed to
-///   [`keep_function`](Self::keep_function) stays loaded for as long as the graph, or anything
-///   instantiated from the graph, exists.
+///   [`keep_function`](Self::keep_function) stays loaded. The module stays loaded for as long as
+///   the graph, or anything instantiated from the graph, exists.
 /// - No method of a source unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between the views of two
@@ -38,9 +38,9 @@ pub unsafe trait BlockSource: Send + 'static {
     fn is_dry(&self) -> bool;
 
     /// Returns `true` if the pool's stream is being captured during the pool's whole lifetime. A
-    /// pool with a captured source rejects operations that would block the host, and copies from
-    /// host memory that the source cannot keep alive. A source that provides memory for work
-    /// outside a capture returns `false`.
+    /// pool with a captured source rejects operations that would block the host. The pool also
+    /// rejects copies from host memory that the source cannot keep alive. A source that provides
+    /// memory for work outside a capture returns `false`.
     fn is_captured(&self) -> bool {
         true
     }
@@ -71,10 +71,10 @@ pub unsafe trait BlockSource: Send + 'static {
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
     /// Keeps the module of a function loaded, because a launch of the function is about to be
-    /// captured. The nodes of a graph do not keep the module loaded, and if the graph is launched
-    /// after the module has been unloaded, the process crashes. A clone of the function keeps the
-    /// module loaded. The pool does not call this method for a source that is not captured. If a
-    /// source cannot keep the function, the source must make the capture fail.
+    /// captured. The nodes of a graph do not keep the module loaded. If the graph is launched after
+    /// the module has been unloaded, the process crashes. A clone of the function keeps the module
+    /// loaded. The pool does not call this method for a source that is not captured. If a source
+    /// cannot keep the function, the source must make the capture fail.
     fn keep_function(&self, function: &CudaFunction);
 
     /// Enqueues a copy of these bytes on the pool's stream. The bytes are either the elements of a

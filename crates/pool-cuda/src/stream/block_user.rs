@@ -1,5 +1,5 @@
 //! The users of a block that are not on the pool's own stream. Each user stores the data that the
-//! pool needs in order to wait for the user later.
+//! pool needs to wait for the user later.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum BlockUser {
     UnknownDevice,
 }
 
-/// The data that the pool stores about a stream that it cannot keep alive.
+/// The data that the pool stores about a stream without keeping the stream alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
@@ -53,7 +53,7 @@ impl BlockUser {
     /// Announces a stream that was passed as an `Arc`, and creates the user for this stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may be on another thread when it waits for this user, and on that thread the
+            // The pool may be on another thread when it waits for this user. On that thread, the
             // same handle may refer to a different stream.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
@@ -85,8 +85,8 @@ impl BlockUser {
     /// Returns the address of the user's stream if this user probably holds the only reference to
     /// the stream. The check is only approximate.
     ///
-    /// A pool assumes that no further work will be enqueued on a stream if the pool holds the only
-    /// strong reference to the stream and no weak reference can be upgraded. The pool must count
+    /// A pool assumes that a stream receives no further work in one case. The pool holds the only
+    /// strong reference to the stream, and no weak reference can be upgraded. The pool must count
     /// the references *before* it waits for the stream. Another thread may launch work on the
     /// stream and drop its reference to the stream at any time. The pool's check can run before or
     /// after the other thread drops its reference:

@@ -1,5 +1,5 @@
-//! The notes of a pool, which record the other streams that use the pool's blocks, in the order in
-//! which the notes were added. The pool reads one note at a time, and identifies each note by a
+//! The notes of a pool, in the order in which they were added. The notes record the other streams
+//! that use the pool's blocks. The pool reads one note at a time, and identifies each note by a
 //! number. No note is borrowed while the pool processes it, because a driver call or the destructor
 //! of a stream may run code that adds notes.
 
@@ -52,8 +52,8 @@ impl BlockUses {
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first note whose number is at least `from` and for which `is_wanted` returns
-    /// `true`. The method returns a copy of the note, together with the note's number.
+    /// Returns the first note that `is_wanted` accepts and whose number is at least `from`. The
+    /// method returns a copy of the note, together with the note's number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,8 +63,8 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first note whose number is at least `from` and for which
-    /// `is_wanted` returns `true`.
+    /// Returns the number of the first note that `is_wanted` accepts and whose number is at least
+    /// `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);

@@ -1,4 +1,5 @@
-//! A device, which consists of its primary context and of the memory pool that provides its blocks.
+//! A device. A device consists of its primary context and of the memory pool that provides its
+//! blocks.
 
 use std::fmt;
 use std::sync::Arc;

@@ -40,8 +40,8 @@ use crate::stream::thread;
 ///
 /// If the host runs out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a
 /// `DeviceStream` never allocates. Two kinds of allocations abort the process if they fail, as
-/// usual in Rust: the internal allocations of cudarc, and the `Arc`s that are allocated when a
-/// [`CudaDevice`] or a [`DeviceStream`] is created.
+/// usual in Rust. The affected allocations are the internal allocations of cudarc, and the `Arc`s
+/// of a new [`CudaDevice`] or [`DeviceStream`].
 ///
 /// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
 /// call, the pool makes its context current on the calling thread. The pool does not restore the
@@ -52,8 +52,9 @@ pub struct DeviceStream {
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The entry in the process's list of deferred frees that is reserved for the blocks that the
-    /// pool may leave behind. The entry is `None` only while the stream is being dropped.
+    /// The entry for the blocks that the pool may leave behind. The entry is reserved in the
+    /// process's list of deferred frees. The entry is `None` only while the stream is being
+    /// dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The error of the first call that failed and could not return its error.
@@ -124,13 +125,15 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for streams
-    /// that are being captured, and for work outside captures that uses borrowed memory.
+    /// that are being captured. Also use this function for work outside captures that uses borrowed
+    /// memory.
     ///
-    /// If the source is [captured](BlockSource::is_captured), operations fail with
-    /// [`CudaError::Capturing`] if they would block the host or would copy from host memory that
-    /// the source cannot keep alive. These operations are [`synchronize`](Self::synchronize),
-    /// copies to the host, and copies from slices on the host. Such an operation fails without
-    /// calling the driver. Fills, copies on the device, shapes and launches are still possible.
+    /// If the source is [captured](BlockSource::is_captured), some operations fail with
+    /// [`CudaError::Capturing`]. The affected operations are those that would block the host or
+    /// would copy from host memory that the source cannot keep alive. These operations are
+    /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host.
+    /// Such an operation fails without calling the driver. Fills, copies on the device, shapes and
+    /// launches are still possible.
     ///
     /// # Errors
     ///
@@ -209,7 +212,7 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::WrongContext`] for the per-thread default stream,
+    /// Returns [`CudaError::WrongContext`] for the per-thread default stream. Returns
     /// [`CudaError::Bookkeeping`] if the host is out of memory, and [`CudaError::Call`] if the
     /// driver refuses to create a memory pool.
     pub fn set_for_thread(stream: Arc<CudaStream>) -> Result<(), CudaError> {
@@ -245,10 +248,10 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the stored error of a call that could not return its error, such as a
-    /// free, a trim, or a request for a pointer through cudarc's traits. If several errors have
-    /// occurred since the last call to this method, the first error is returned. Later calls do not
-    /// return the same error again.
+    /// Removes and returns the stored error of a call that could not return its error. Such a call
+    /// can be a free, a trim, or a request for a pointer through cudarc's traits. If several errors
+    /// have occurred since the last call to this method, the first error is returned. Later calls
+    /// do not return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
@@ -265,13 +268,12 @@ impl DeviceStream {
         self.other_streams.set_on(on);
     }
 
-    /// Makes the pool's stream wait for all work that has been enqueued on the other streams that
-    /// use the pool's memory.
+    /// Makes the pool's stream wait for all enqueued work on the other streams that use the pool's
+    /// memory.
     ///
     /// When the pool reuses a block, it automatically waits for the other streams that use this
-    /// block. Call this method at the end of a capture, or at the end of a section of a capture,
-    /// because a capture can end only after all its other streams have been joined to its first
-    /// stream.
+    /// block. Call this method at the end of a capture or of a section of a capture. A capture can
+    /// end only after all its other streams have been joined to its first stream.
     ///
     /// # Errors
     ///
@@ -387,8 +389,8 @@ impl Drop for DeviceStream {
             return;
         }
         // All views that could use a shape have ended, because they borrow from the pool. Work that
-        // used a shape either was enqueued on this stream or precedes later work on this stream,
-        // because freeing a view's slot orders such work.
+        // used a shape either was enqueued on this stream or precedes later work on this stream.
+        // Freeing a view's slot orders such work.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Events for the guards that a pool returns to cudarc when its memory is used on streams that the
-//! pool does not know.
+//! Events for the guards that a pool returns to cudarc. A pool returns a guard when its memory is
+//! used on a stream that it does not know.
 //!
 //! A guard refers to its event, and may record the event, until the guard is dropped. Because the
 //! guard borrows the view that returned the pointer, the pool keeps the event until all views of
@@ -18,10 +18,10 @@ use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
 /// The maximum number of events for one block. If a block has more uses, the pool creates no events
-/// for the additional uses, and waits for these uses as if their guards had been forgotten.
+/// for the additional uses. The pool waits for these uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
-/// The range of bytes for which a view returned a pointer.
+/// The range of bytes that a view returned a pointer to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) block: Address,
@@ -30,7 +30,7 @@ pub(crate) struct Bytes {
 }
 
 /// The events of one pool's guards. Every change temporarily moves all events out of the cell, and
-/// no foreign code runs until the events have been moved back.
+/// no user code runs until the events have been moved back.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if the unit that
-    /// contains the bytes already has the maximum number of events, or if cudarc does not record
-    /// the events of its guards.
+    /// contains the bytes already has the maximum number of events. The method also returns `None`
+    /// if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

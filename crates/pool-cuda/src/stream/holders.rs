@@ -1,6 +1,6 @@
 //! The pools of this process that hold device memory. Before an allocation fails, a pool releases
-//! blocks whose frees are pending, and blocks that belong to idle pools of the thread. The error of
-//! a failed allocation lists the memory that the pools hold.
+//! blocks with pending frees, and blocks of the thread's idle pools. The error of a failed
+//! allocation lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -23,8 +23,8 @@ static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 /// The function that trims the thread's idle pools and returns the number of released bytes.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data about a pool that other pools can read: the pool's device, and the number of bytes that
-/// the pool has allocated on this device.
+/// The data about a pool that other pools can read. The data consists of the pool's device and the
+/// number of bytes that the pool has allocated on this device.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,
@@ -86,9 +86,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases device memory that belongs to pools other than the pool whose stream is `own`. This
-/// function trims the idle pools of the calling thread, and blocks the host until the pending frees
-/// on other streams have completed. Driver errors are ignored.
+/// Releases device memory of other pools than the pool on the stream `own`. This function trims the
+/// idle pools of the calling thread, and blocks the host until the pending frees on other streams
+/// have completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();

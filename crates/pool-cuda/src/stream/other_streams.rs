@@ -1,11 +1,11 @@
 //! Orders other streams that use a pool's memory, without depending on destructors.
 //!
 //! When a pool returns a pointer for another stream, the pool makes that stream wait for the pool's
-//! own stream, notes that the stream uses the block, and arms the block's slot. When the block is
-//! later reused, freed, or used on the pool's stream, the pool records an event on the noted stream
-//! and makes its own stream wait for the event. The event comes after all work that has been
-//! enqueued on the noted stream, no matter when the work was enqueued. The order does not depend on
-//! whether a guard or a view was dropped or forgotten.
+//! own stream. The pool also notes that the stream uses the block, and arms the block's slot. The
+//! block may later be reused, freed, or used on the pool's stream. The pool then records an event
+//! on the noted stream and makes its own stream wait for the event. The event comes after all work
+//! that has been enqueued on the noted stream, no matter when the work was enqueued. The order does
+//! not depend on whether a guard or a view was dropped or forgotten.
 //!
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use; see
 //! [`GuardEvents`]. If the guard was forgotten, the host waits for the whole context.
@@ -43,7 +43,7 @@ use crate::stream::stream_questions::StreamQuestions;
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that are recorded after work on streams that the pool does not know.
+    /// The events that are recorded after work on unknown streams.
     guards: GuardEvents,
     /// An event in the pool's own context, which is created when the pool first needs it.
     event: OnceCell<Event>,
@@ -309,8 +309,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // The context of the pool's stream is made current again, because waiting for a stream of
-        // another context, or dropping such a stream, may have made another context current.
+        // The context of the pool's stream is made current again. Waiting for a stream of another
+        // context, or dropping such a stream, may have made another context current.
         bind(own.context())
     }
 

@@ -1,5 +1,5 @@
-//! The devices whose kernels can access the pools of a device, and the driver calls that enable
-//! such access.
+//! The devices whose kernels can access the pools of a device. This module also contains the driver
+//! calls that enable such access.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +18,8 @@ use pool_driver::versioned::open_memory_pool;
 pub(crate) struct Peers {
     /// One bit for each device ordinal. No machine has more devices than this field has bits.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access memory that was allocated without a memory pool. These contexts
-    /// are kept alive, because a context that is destroyed and created again loses its access.
+    /// The contexts that can access memory allocated without a memory pool. These contexts are kept
+    /// alive, because a context that is destroyed and created again loses its access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 

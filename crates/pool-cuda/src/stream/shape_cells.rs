@@ -83,7 +83,7 @@ impl ShapeCells {
 }
 
 impl Slab {
-    /// Returns the device address at which the slab's block starts.
+    /// Returns the device address of the slab's block.
     pub(crate) fn address(&self) -> Address {
         self.address
     }

@@ -4,13 +4,13 @@
 //! Because all copies use these buffers, the driver never accesses the caller's memory, even after
 //! a failure. A copy to the device returns before the device has performed the copy.
 //!
-//! Each buffer is a [`PageLocked`], which also tracks whether copies that use the buffer are
-//! pending. The `StagingPool` of `pool-graph` also uses this type. This module only selects a
-//! buffer for each copy. A small number of buffers is created, each when it is first needed. If all
-//! buffers are in use, a copy waits for one of them.
+//! Each buffer is a [`PageLocked`], which also tracks the pending copies that use the buffer. The
+//! `StagingPool` of `pool-graph` also uses this type. This module only selects a buffer for each
+//! copy. A small number of buffers is created, each when it is first needed. If all buffers are in
+//! use, a copy waits for one of them.
 //!
-//! While a copy uses a buffer, the copy moves the buffer out of the array. If foreign code, such as
-//! a hook of the allocator, starts another copy during this time, the other copy uses a different
+//! While a copy uses a buffer, the copy moves the buffer out of the array. If user code, such as a
+//! hook of the allocator, starts another copy during this time, the other copy uses a different
 //! buffer.
 
 use std::cell::Cell;
@@ -209,8 +209,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Stores a buffer in the cell at its index, or in another empty cell. If foreign code has
-    /// filled all cells in the meantime, the buffer is freed.
+    /// Stores a buffer in the cell at its index, or in another empty cell. If user code has filled
+    /// all cells by then, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {

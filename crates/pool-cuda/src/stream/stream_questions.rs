@@ -1,13 +1,13 @@
 //! Detects that cudarc is copying from a pool to another device. During cudarc's `memcpy_dtod`, the
-//! target's stream is not passed to any trait method, so the pool can detect a copy to another
-//! device only by the order of cudarc's calls.
+//! target's stream is not passed to any trait method. The pool can therefore detect a copy to
+//! another device only by the order of cudarc's calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
-//! `memcpy_dtod` queries the source's stream a second time, requests the pointer for the source's
-//! stream, and makes the target's stream wait for the source's stream. The target's stream also
-//! uses the memory, but cudarc never passes that stream to the pool. If a pointer is requested
-//! after two consecutive queries, the pool therefore assumes that another device may use the
-//! pointer. If this assumption is wrong, the only cost is an unnecessary wait.
+//! `memcpy_dtod` queries the source's stream a second time, and requests the pointer for the
+//! source's stream. The method then makes the target's stream wait for the source's stream. The
+//! target's stream also uses the memory, but cudarc never passes that stream to the pool. If a
+//! pointer is requested after two consecutive queries, the pool therefore assumes that another
+//! device may use the pointer. If this assumption is wrong, the only cost is an unnecessary wait.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! The device that a thread has selected, and the thread's streams on the devices that it uses.
+//! The device that a thread has selected, and the thread's streams on its devices.
 
 use std::cell::{Cell, RefCell};
 use std::mem;

@@ -10,7 +10,7 @@ use pool_driver::calls::Address;
 pub struct DeviceBlock(pub(crate) Address);
 
 impl DeviceBlock {
-    /// Returns the device address at which the block starts.
+    /// Returns the device address of the block.
     #[must_use]
     pub fn address(self) -> u64 {
         self.0

@@ -15,8 +15,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// read completely, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`, which may read that memory after the
-    /// call has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`. This method may read your memory after
+    /// the call has returned.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
     /// [`CudaError::Capturing`] if exactly one of the two pools has a captured stream, or if
-    /// exactly one of the two pools uses memory of a graph. Returns [`CudaError::Call`] if the
-    /// driver rejects the copy.
+    /// exactly one uses memory of a graph. Returns [`CudaError::Call`] if the driver rejects the
+    /// copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -148,8 +148,8 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host, and blocks until the copy is complete. The copy
-            /// runs after all work that has been enqueued so far on the pool's stream, and on other
-            /// streams that use the memory.
+            /// runs after all work that has been enqueued so far on the pool's stream and on other
+            /// streams with uses of the memory.
             ///
             /// The elements must implement [`PodElement`], because a kernel may have written any
             /// bit pattern.

@@ -18,11 +18,11 @@ use crate::view::region::Region;
 /// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
 /// device. A view can be passed directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
-/// that is captured with cudarc does not keep alive the memory that its nodes use, and cudarc's
-/// `launch` does not check whether this memory still exists. The same applies to the memory of
-/// cudarc's own slices. Launch a graph that uses views only while these views are alive, or capture
-/// it with `pool-graph`, whose graphs own their memory. To pass a view to a type of another crate,
-/// use the raw address:
+/// that is captured with cudarc does not keep alive the memory that its nodes use. The `launch`
+/// method of cudarc does not check whether this memory still exists. The same applies to the memory
+/// of cudarc's own slices. Launch a graph that uses views only while these views are alive.
+/// Alternatively, capture it with `pool-graph`, whose graphs own their memory. To pass a view to a
+/// type of another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -248,9 +248,10 @@ mod sealed {
 
 /// Informs the pool that a stream uses the memory of a view through a raw pointer.
 ///
-/// This function makes the stream wait for all earlier work on the pool's stream. Before the memory
-/// is used on the pool's stream, reused or freed, the pool's stream waits for all work that has
-/// been enqueued on `stream` by that time. This order does not depend on a destructor.
+/// This function makes the stream wait for all earlier work on the pool's stream. The memory may
+/// later be used on the pool's stream, reused or freed. Before that, the pool's stream waits for
+/// all work on `stream` that has been enqueued by that time. This order does not depend on a
+/// destructor.
 ///
 /// If another library created the stream, always use the stream through this `Arc`; see
 /// [`DeviceView::on`]. If the stream is the per-thread default stream, this function blocks the
@@ -261,9 +262,9 @@ mod sealed {
 /// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
 /// another device or context, unless that device has been granted
 /// [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if exactly one of the
-/// two streams is being captured, or if both streams are being captured and another stream used the
-/// memory before the capture began. Returns [`CudaError::Call`] if the driver fails to order the
-/// streams.
+/// two streams is being captured. The method also returns this error if both streams are being
+/// captured and another stream used the memory before the capture began. Returns
+/// [`CudaError::Call`] if the driver fails to order the streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

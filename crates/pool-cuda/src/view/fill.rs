@@ -2,9 +2,9 @@
 //!
 //! **During a capture**, the nodes of a fill depend on the element size and on the length, but
 //! never on the value. An update of the graph may change "both the value and pointer address" of a
-//! memset node, but "changing other aspects of the memset (width, height, element size or pitch)
-//! may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An update
-//! cannot change the kinds or the number of the nodes.
+//! memset node. However, "changing other aspects of the memset (width, height, element size or
+//! pitch) may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An
+//! update cannot change the kinds or the number of the nodes.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
@@ -13,10 +13,9 @@
 //!
 //! Each copy on the device doubles the number of elements that have been written. A unit consists
 //! of 4, 2 or 1 bytes, whichever is the largest of these sizes that divides the element size. If a
-//! graph is captured without a session, the fill writes the first element with one memset per unit,
-//! because such a graph cannot keep host memory alive. A fill never uses two-dimensional memsets,
-//! because a graph update cannot change them ("for 2d memsets, all dimension changes are
-//! rejected").
+//! graph is captured without a session, the fill writes the first element with one memset per unit.
+//! Such a graph cannot keep host memory alive. A fill never uses two-dimensional memsets, because a
+//! graph update cannot change them ("for 2d memsets, all dimension changes are rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -72,8 +71,8 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// An element that is not empty, the address at which the fill begins, and the number of
-/// repetitions, which is not 0.
+/// A nonempty element, the address where the fill begins, and the number of repetitions. The number
+/// of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,

@@ -36,8 +36,8 @@ impl<T> DeviceView<'_, T> {
     /// If another library created the stream (see `wrap_borrowed_stream`), always use the stream
     /// through this `Arc`. If the pool holds the last reference to a stream, the pool assumes that
     /// no further work will be enqueued on the stream. If `stream` is the per-thread default
-    /// stream, this method blocks the host, because the argument may be sent to another thread,
-    /// which has a different default stream.
+    /// stream, this method blocks the host. The argument may be sent to another thread, which has a
+    /// different default stream.
     ///
     /// # Errors
     ///
@@ -91,8 +91,8 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for Launc
     }
 }
 
-// SAFETY: the pushed argument is an address that is stored in the `OnStream`, which the builder
-// borrows for its whole lifetime.
+// SAFETY: the pushed argument is an address in the `OnStream`, which the builder borrows for its
+// whole lifetime.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b OnStream<'_>) -> &mut Self {
@@ -100,8 +100,8 @@ unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     }
 }
 
-// SAFETY: the pushed argument is an address that is stored in the `DeviceShape`, which the builder
-// borrows for its whole lifetime.
+// SAFETY: the pushed argument is an address in the `DeviceShape`, which the builder borrows for its
+// whole lifetime.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b DeviceShape<'_>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, shape: &'b DeviceShape<'_>) -> &mut Self {

@@ -19,11 +19,12 @@ pub trait Launch {
     /// contract, a view whose pool uses another stream must be passed as
     /// `view.on(scope.context().stream())?`. If the pool's stream is being captured, all memory
     /// that the kernel uses must stay valid for as long as the graph exists. The memory of a pool
-    /// with a [source](crate::BlockSource) meets this requirement. If the pool cannot order other
-    /// streams that use a view, the view is passed to the kernel as address 0, and the launch still
-    /// succeeds. A kernel that accesses address 0 faults, and the CUDA context becomes unusable.
-    /// Before the launch, [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered)
-    /// returns the error that prevented the ordering.
+    /// with a [source](crate::BlockSource) meets this requirement. The pool may be unable to order
+    /// other streams that use a view. The view is then passed to the kernel as address 0, and the
+    /// launch still succeeds. A kernel that accesses address 0 faults, and the CUDA context becomes
+    /// unusable. Before the launch,
+    /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the error
+    /// that prevented the ordering.
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;
 }
 

@@ -1,6 +1,6 @@
-//! The part of a view that is common to all view types: an address in the block of a slot, and a
-//! reference to the slot. Through the slot, a view accesses the pool's stream and the pool's notes
-//! of other streams.
+//! The part of a view that is common to all view types. The common part consists of an address in
+//! the block of a slot, and a reference to the slot. Through the slot, a view accesses the pool's
+//! stream and the pool's notes of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
 /// A guard that does nothing when it is dropped. Such a guard is sufficient for the pool's own
-/// stream, which needs no event, and for streams that the pool knows, because the pool itself waits
-/// for them.
+/// stream, which needs no event. Such a guard is also sufficient for streams that the pool knows,
+/// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
-/// The kind of access for which a view returns a pointer.
+/// The kind of access that a pointer from a view is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
@@ -160,12 +160,12 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. The method returns the address that work on the
-    /// stream may use, and the guard that must be dropped after this work has been enqueued.
+    /// Orders a stream with the pool's stream. The method returns the address for work on the
+    /// stream, and a guard that must be dropped after this work has been enqueued.
     ///
-    /// If the streams cannot be ordered, the method returns address 0, at which the driver rejects
-    /// copies and fills. The error is stored, and [`DeviceStream::take_unanswered`] returns it
-    /// later.
+    /// If the streams cannot be ordered, the method returns address 0. The driver rejects copies
+    /// and fills at this address. The error is stored, and [`DeviceStream::take_unanswered`]
+    /// returns it later.
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,

@@ -1,6 +1,6 @@
 //! Shapes in device memory. Kernels read the lengths and strides of arrays with a dynamic rank from
-//! these shapes. Each entry of the shape cache stores the address of one shape on the device, so
-//! the same shape does not need to be copied again.
+//! these shapes. Each entry of the shape cache stores the address of one shape on the device. The
+//! same shape therefore does not need to be copied again.
 
 use std::marker::PhantomData;
 
@@ -45,8 +45,8 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// A trait that adds a method to `Scope` for acquiring arrays whose shapes kernels can read from
-/// device memory.
+/// A trait that adds a method to `Scope`. The method acquires arrays whose shapes kernels can read
+/// from device memory.
 pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank and unspecified contents, together with its shape on
     /// the device.

@@ -59,7 +59,7 @@ impl ShapeDescriptor {
     }
 }
 
-/// Acquires a cell from the device memory in which the pool stores shapes.
+/// Acquires a cell from the device memory that the pool stores shapes in.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
         // If this allocation fails, the pool does not retry it.

@@ -1,5 +1,5 @@
 //! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and one registry for each of these
-//! backends, which contains all threads that use the backend's pools.
+//! backends. A registry contains all threads that use the backend's pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use super::ListAccess;
 static LISTS: Mutex<ThreadLists<Cpu>> = Mutex::new(ThreadLists::new());
 
 /// Locks the registry of all threads that use pools of `Cpu`. While the lock is held, the caller
-/// must not allocate memory, free memory or call foreign code.
+/// must not allocate memory, free memory or call user code.
 pub(crate) fn lists() -> MutexGuard<'static, ThreadLists<Cpu>> {
     LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }

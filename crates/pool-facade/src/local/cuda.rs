@@ -1,5 +1,5 @@
 //! Defines the thread-local pools of `Cuda` and `Stacked<Cuda>`. For each backend, a thread has one
-//! list of idle pools, which contains pools for all devices and streams that the thread has
+//! list of idle pools. The list contains pools for all devices and streams that the thread has
 //! selected. A thread uses an idle pool only if the pool's stream matches the stream that the
 //! thread has selected.
 

@@ -134,9 +134,9 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own other resources besides memory, such as the
-    /// pools of [`Cuda`](crate::Cuda), which own streams. Only the idle pools of
-    /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>` are kept.
+    /// The method also drops idle pools that may own other resources besides memory. For example,
+    /// the pools of [`Cuda`](crate::Cuda) own streams. Only the idle pools of [`Cpu`](crate::Cpu)
+    /// and `Stacked<Cpu>` are kept.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }

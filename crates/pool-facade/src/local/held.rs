@@ -1,6 +1,6 @@
-//! Defines the pool that a guard owns, which is stored as an entry of a list if other threads can
-//! release the pool, and is stored directly if they cannot. The backend determines at compile time
-//! how the pool is stored, so the value has the size of one word.
+//! Defines the pool that a guard owns. The pool is stored as an entry of a list if other threads
+//! can release the pool, and is stored directly if they cannot. The backend determines at compile
+//! time how the pool is stored, so the value has the size of one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -15,9 +15,9 @@ use super::LocalPool;
 /// The pool that a guard owns. Dropping this value leaks the pool.
 #[must_use = "dropping it leaks the pool"]
 pub(super) union Held<B: PoolBackend> {
-    /// The field that is initialised if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
+    /// The field that is initialized if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     listed: ManuallyDrop<HeldPool<B>>,
-    /// The field that is initialised if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
+    /// The field that is initialized if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     alone: ManuallyDrop<Pool<B>>,
 }
 
@@ -46,7 +46,7 @@ impl<B: LocalPool> Held<B> {
     #[inline(always)]
     pub(super) unsafe fn into_listed(self) -> HeldPool<B> {
         // SAFETY: the caller guarantees that `B::ACCESS` is shared, so the field `listed` is
-        // initialised.
+        // initialized.
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
 
@@ -58,53 +58,53 @@ impl<B: LocalPool> Held<B> {
     #[inline(always)]
     pub(super) unsafe fn into_alone(self) -> Pool<B> {
         // SAFETY: the caller guarantees that `B::ACCESS` is not shared, so the field `alone` is
-        // initialised.
+        // initialized.
         ManuallyDrop::into_inner(unsafe { self.alone })
     }
 
     #[inline(always)]
     pub(super) fn scope(&mut self) -> Scope<'_, B> {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
             return unsafe { &mut self.listed }.scope();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
         unsafe { &mut self.alone }.scope()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
             return unsafe { &self.listed }.stats();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
         unsafe { &self.alone }.stats()
     }
 
     pub(super) fn trim(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
             return unsafe { &mut self.listed }.trim();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
         unsafe { &mut self.alone }.trim()
     }
 
     pub(super) fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
             return unsafe { &mut self.listed }.compact(compaction);
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
         unsafe { &mut self.alone }.compact(compaction)
     }
 
     pub(super) fn clear(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
             return unsafe { &mut self.listed }.clear();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
         unsafe { &mut self.alone }.clear()
     }
 
@@ -114,10 +114,10 @@ impl<B: LocalPool> Held<B> {
             // still be replacing the pool. After the call to `trim_all` has ended, the pool cannot
             // be replaced until the guard returns it to the list.
             B::ACCESS.wait_for_release();
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
             return unsafe { &mut self.listed }.configure(config);
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
         unsafe { &mut self.alone }.configure(config)
     }
 }

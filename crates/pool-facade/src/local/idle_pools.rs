@@ -22,11 +22,11 @@ use crate::diagnostics;
 /// of this thread.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
-/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and code
-/// that accesses it does not have to check whether it has been dropped. On systems that access
+/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code that
+/// accesses it does not have to check whether it has been dropped. On systems that access
 /// thread-local variables through keys, the standard library frees the value at some point while
 /// the thread is ending. If the thread accesses the value after it has been freed, the access
-/// creates a new list with the default configuration, and all pools in the old list are leaked.
+/// creates a new list with the default configuration. All pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is
     /// shared.
@@ -136,7 +136,7 @@ impl<B: PoolBackend> ListAccess<B> {
     /// In the `CHECKED` mode, only the thread that owns a pool can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
-    /// The mode in which a thread may use any of its idle pools, and in which other threads can
+    /// The mode in which a thread may use any of its idle pools. In this mode, other threads can
     /// release idle pools through the given registry. In this mode, the link of a returned pool is
     /// not changed if it still refers to the first pool in the list.
     #[cfg(feature = "cpu")]
@@ -166,7 +166,7 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
 
 /// `true` if the system provides a barrier on all threads, although the system may still refuse to
 /// execute the barrier. If the system refuses the barrier, a thread handles requests when a pool is
-/// returned out of order and when a method of a guard reads the idle pools.
+/// returned out of order. The thread also does so when a method of a guard reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Removes an idle pool from the calling thread's list and returns it.
@@ -221,8 +221,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     Ok(unsafe { Held::listed(held) })
 }
 
-/// Adds a new pool to the registry of all threads, and creates a record for the pool's thread if
-/// the thread does not have a record yet.
+/// Adds a new pool to the registry of all threads. If the pool's thread has no record yet, the
+/// function also creates the record.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -230,7 +230,7 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // Foreign code that the allocator calls during the creation of the record may also create a
+        // User code that the allocator calls during the creation of the record may also create a
         // pool and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
@@ -242,10 +242,10 @@ fn register<B: LocalPool>(
         (None, Some(new)) => {
             closer.record.set(Some(new));
             // SAFETY: the record is new and not in any registry. The list is a thread-local
-            // variable, which stays at its address until its thread has run all destructors, and
-            // one of these destructors removes the record. If the system stores thread-local
-            // variables in another way, the system has no barrier on all threads, and no other
-            // thread reads the list.
+            // variable, which stays at its address until its thread has run all destructors. One of
+            // these destructors removes the record. If the system stores thread-local variables in
+            // another way, the system has no barrier on all threads, and no other thread reads the
+            // list.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
@@ -349,7 +349,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // The configuration for new pools is set first, because foreign code that runs during the calls
+    // The configuration for new pools is set first, because user code that runs during the calls
     // below may create pools.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {

@@ -2,16 +2,16 @@
 //! and the guard that owns a pool.
 //!
 //! For each thread and backend, the list of idle pools is a `const` thread-local variable without a
-//! destructor, so the list can be used at any time. Another thread-local variable has a destructor
-//! that closes the list when the thread ends. Pools that are returned after the list has been
-//! closed are dropped. The pools of `Cpu` are stored in the entries of a list. A registry of all
-//! threads contains the entries of all pools, so that other threads can release idle pools. If
+//! destructor. The list can therefore be used at any time. Another thread-local variable has a
+//! destructor that closes the list when the thread ends. Pools that are returned after the list has
+//! been closed are dropped. The pools of `Cpu` are stored in the entries of a list. A registry of
+//! all threads contains the entries of all pools, so that other threads can release idle pools. If
 //! blocks of `with_pool!` are nested, each returned entry is still linked to the next entry of the
-//! list, so a single store is sufficient to return the entry.
+//! list. A single store is therefore sufficient to return the entry.
 //!
 //! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
-//! use a stack, the stack borrows memory from the innermost pool, and returns this memory when the
-//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends that use slots,
+//! use a stack, the stack borrows memory from the innermost pool. The stack returns this memory
+//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends that use slots,
 //! the code for borrowing memory is not compiled.
 
 #[cfg(feature = "cpu")]

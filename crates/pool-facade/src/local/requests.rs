@@ -1,5 +1,5 @@
-//! Implements the requests that `trim_all` sends to threads whose pools cannot be released by
-//! another thread. Each thread handles such a request at its next opportunity.
+//! Implements the requests that `trim_all` sends to a thread if another thread cannot release the
+//! thread's pools. Each thread handles such a request at its next opportunity.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

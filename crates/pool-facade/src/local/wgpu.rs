@@ -1,6 +1,6 @@
-//! Defines the thread-local pools of `Wgpu`, which are stored in one list for all streams that a
-//! thread selects. A thread uses an idle pool only if the pool's stream matches the stream that the
-//! thread has selected.
+//! Defines the thread-local pools of `Wgpu`. The pools are stored in one list for all streams that
+//! a thread selects. A thread uses an idle pool only if the pool's stream matches the stream that
+//! the thread has selected.
 
 use pool_wgpu::{Stream, Wgpu};
 

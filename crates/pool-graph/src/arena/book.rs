@@ -17,10 +17,10 @@ pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset at which the planned bytes or the first region start. The bytes below this offset
+    /// The start offset of the planned bytes or of the first region. The bytes below this offset
     /// are in use by code outside the session.
     floor: u64,
-    /// The offset at which the next region without a planned offset is allocated.
+    /// The offset of the next region that is allocated without a planned offset.
     cursor: u64,
     live: LiveRegions,
     /// The number of allocations since the last reset.
@@ -312,7 +312,7 @@ impl ArenaBook {
     }
 
     /// Moves the cursor back to the end of the last live region. Regions are allocated at
-    /// increasing offsets, so the last region in the list is also the one with the highest offset.
+    /// increasing offsets, so the last region in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {

@@ -91,10 +91,10 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the arena is full, if the alignment is not a power of two, if the plan
-    /// contains a different allocation at this position, or if the arena has rejected a
-    /// [fork](Self::forked) since its last reset. The call also fails if the host cannot allocate
-    /// memory for the records, or if a capture session or its graph is using the arena.
+    /// Returns an error if the arena is full, or if the alignment is not a power of two. Returns an
+    /// error if the plan contains a different allocation at this position, or if the arena has
+    /// rejected a [fork](Self::forked) since its last reset. The call also fails if the host cannot
+    /// allocate memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
@@ -108,10 +108,9 @@ impl<M: MemorySource> CudaArena<M> {
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
     /// reuse the region's bytes. In all other cases, the call only updates the statistics.
     ///
-    /// If no live region begins at the address, the arena counts the call but otherwise ignores it,
-    /// because captured code may also drop allocations that it made before the capture. While a
-    /// capture session or its graph uses the arena, the arena counts every call but otherwise
-    /// ignores it.
+    /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
+    /// Captured code may also drop allocations that it made before the capture. While a capture
+    /// session or its graph uses the arena, the arena counts every call but otherwise ignores it.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
@@ -176,8 +175,7 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: false }
     }
 
-    /// Creates the handle that a session uses for an arena that was [given](Self::give_away) to
-    /// this session.
+    /// Creates a session's handle for an arena that was [given](Self::give_away) to this session.
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }

@@ -21,8 +21,8 @@ struct LiveRegion {
     is_live: bool,
 }
 
-/// The live regions of an arena. Several planned regions may start at the same offset, in which
-/// case a lookup finds the newest of these regions.
+/// The live regions of an arena. Several planned regions may start at the same offset. In this
+/// case, a lookup finds the newest of these regions.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
     /// All regions in the order of allocation. A deallocated region stays in the list until all
@@ -114,7 +114,7 @@ impl LiveRegions {
         None
     }
 
-    /// Returns the offset at which the last region ends, or 0 if the list is empty.
+    /// Returns the end offset of the last region, or 0 if the list is empty.
     pub(super) fn end_of_last(&self) -> u64 {
         self.regions.last().map_or(0, |last| last.offset + last.bytes)
     }

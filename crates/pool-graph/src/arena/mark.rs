@@ -31,9 +31,9 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark from which regions are allocated after the bytes that were used before the
-    /// session. Such a mark is suitable only for a graph that never runs concurrently with the
-    /// arena's other graphs.
+    /// Creates a mark. Regions are allocated from the mark on, after the bytes that were used
+    /// before the session. Such a mark is suitable only for a graph that never runs concurrently
+    /// with the arena's other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,

@@ -11,11 +11,11 @@ use crate::base::bytes::{Bytes, row};
 pub struct ArenaStats {
     /// The size of the arena's buffer in bytes.
     pub capacity_bytes: u64,
-    /// The offset in bytes at which the next region without a planned offset is allocated.
+    /// The offset in bytes of the next region that is allocated without a planned offset.
     pub used_bytes: u64,
     /// The number of unused bytes at the end of the arena.
     pub remaining_bytes: u64,
-    /// The highest offset in bytes at which an allocated region has ended.
+    /// The highest end offset of any allocated region, in bytes.
     pub high_water_bytes: u64,
     /// The total size of all allocated regions in bytes. An arena that never reuses bytes needs at
     /// least this capacity.

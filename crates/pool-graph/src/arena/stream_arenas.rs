@@ -65,9 +65,9 @@ impl CudaArena<DeviceMemory> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the stream belongs to another device or context, if the stream already
-    /// has an arena, or if this arena is already installed. The call also fails if the host cannot
-    /// allocate the entry.
+    /// Returns an error if the stream belongs to another device or context, or already has an
+    /// arena. The method also returns an error if this arena is already installed. The call also
+    /// fails if the host cannot allocate the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
@@ -90,9 +90,9 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Removes the arena from the stream on which it is installed. This method must be called
-    /// before the capture ends. Afterwards, [`check_graph`](Self::check_graph) checks whether the
-    /// captured graph may be replayed.
+    /// Removes the arena from its stream. This method must be called before the capture ends.
+    /// Afterwards, [`check_graph`](Self::check_graph) checks whether the captured graph may be
+    /// replayed.
     ///
     /// # Errors
     ///
@@ -115,8 +115,8 @@ impl CudaArena<DeviceMemory> {
     /// memory accesses.
     ///
     /// The check reads the finished graph instead of the capture in progress. While a capture is in
-    /// progress, other code with access to the stream could end the capture from another thread and
-    /// destroy the graph during the check.
+    /// progress, other code may have access to the stream. Such code could end the capture from
+    /// another thread and destroy the graph during the check.
     ///
     /// # Errors
     ///

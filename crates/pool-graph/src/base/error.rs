@@ -43,7 +43,7 @@ pub enum GraphMemoryError<E> {
     /// The request would exceed the pool's maximum even if all idle chunks were freed.
     #[error(
         "allocating {requested} bytes would exceed the pool's maximum of {capacity} ({reserved} \
-         are reserved, {used} of them in use): raise the maximum, or return blocks first"
+         are reserved, and {used} of them are in use): raise the maximum, or return blocks first"
     )]
     CapacityExceeded {
         /// The requested size in bytes.
@@ -57,8 +57,9 @@ pub enum GraphMemoryError<E> {
     },
     /// The source is out of memory, even after all idle chunks of this pool have been freed.
     #[error(
-        "cannot allocate {requested} bytes: {reserved} bytes are reserved, {used} of them in use, \
-         and all idle chunks were already freed; request less, or free memory outside the pool"
+        "cannot allocate {requested} bytes: {reserved} bytes are reserved, {used} of them are in \
+         use, and all idle chunks were already freed; request fewer bytes, or free memory outside \
+         the pool"
     )]
     OutOfMemory {
         /// The requested size in bytes.
@@ -98,8 +99,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The block belongs to a different pool.
     #[error(
-        "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool \
-         that made it"
+        "the block was allocated by pool {made_by}, not by this pool ({pool}): use the block with \
+         its own pool"
     )]
     UnknownBlock {
         /// The number of the pool whose method was called.
@@ -121,7 +122,7 @@ pub enum GraphMemoryError<E> {
     },
     /// A captured graph holds a lease on the block. The block cannot be returned until its last
     /// lease has been dropped.
-    #[error("captured graphs hold {leases} leases of block {block}: drop the graphs first")]
+    #[error("captured graphs hold {leases} leases on block {block}: drop the graphs first")]
     LeasedBlock {
         /// The block's number.
         block: u64,
@@ -129,7 +130,7 @@ pub enum GraphMemoryError<E> {
         leases: u64,
     },
     /// The pool has been disposed of.
-    #[error("the pool was disposed: create another pool")]
+    #[error("the pool has been disposed of: create another pool")]
     Disposed,
     /// A capture session or its graph is using the arena. No other code can allocate from the arena
     /// during this time.
@@ -138,7 +139,7 @@ pub enum GraphMemoryError<E> {
          capture, or create another arena"
     )]
     ArenaInUse {
-        /// The address at which the arena starts.
+        /// The start address of the arena.
         address: u64,
     },
     /// The arena is full.
@@ -149,7 +150,7 @@ pub enum GraphMemoryError<E> {
     ArenaExhausted {
         /// The requested size in bytes.
         requested: u64,
-        /// The offset in bytes at which the next region would have started.
+        /// The offset in bytes where the next region would have started.
         used: u64,
         /// The capacity of the arena in bytes.
         capacity: u64,
@@ -195,7 +196,7 @@ pub enum GraphMemoryError<E> {
         current: u64,
     },
     /// The stream and the memory are on different devices.
-    #[error("the stream is on {stream}, but the memory is on {memory}: use a stream of {memory}")]
+    #[error("the stream is on {stream}, but the memory is on {memory}: use a stream on {memory}")]
     WrongDevice {
         /// The stream's device.
         stream: Device,

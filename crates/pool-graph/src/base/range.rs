@@ -3,7 +3,7 @@
 /// A range of addresses that a lease keeps alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeasedRange {
-    /// The address at which the range starts.
+    /// The start address of the range.
     pub address: u64,
     /// The size of the range in bytes.
     pub bytes: u64,

@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The number of bytes that a free range must contain so that the block fits, regardless of the
-    /// address at which the range starts.
+    /// The number of bytes that a free range must contain for the block to fit. The number does not
+    /// depend on the start of the range.
     pub(crate) anywhere: u64,
 }
 
@@ -95,8 +95,8 @@ impl Request {
         self.anywhere.max(CHUNK)
     }
 
-    /// Returns the number of bytes to skip after `address` so that the block is aligned, or `None`
-    /// if the block does not fit into the `bytes` bytes at `address`.
+    /// Returns the number of bytes to skip after `address` so that the block is aligned. Returns
+    /// `None` if the block does not fit into the `bytes` bytes at `address`.
     pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
         let padding = address.checked_next_multiple_of(self.alignment)? - address;
         (padding.checked_add(self.bytes)? <= bytes).then_some(padding)

@@ -15,7 +15,7 @@ pub(crate) use real::{
 };
 
 /// A marker that exists while this thread calls a source or prepares such a call. A thread that is
-/// calling a source never waits for the calls of other threads. If an allocator hook re-entered the
+/// calling a source never waits for calls from other threads. If an allocator hook re-entered the
 /// pool and waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());

@@ -1,5 +1,5 @@
-//! A set of small numbers in which a search for the next member needs only a few memory reads.
-//! Level 0 stores one bit for each number, and two summary levels mark the words that are not zero.
+//! A set of small numbers. A search for the next member needs only a few memory reads. Level 0
+//! stores one bit for each number, and two summary levels mark the words that are not zero.
 
 const BITS: usize = u64::BITS as usize;
 

@@ -1,11 +1,10 @@
 //! The chunks that the pool has received from its source, in the order in which they were added.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk without leased blocks to sleep, which means that no block is allocated from such a chunk
-//! until the pool grows again. When the pool grows, it wakes a sleeping chunk before it requests
-//! memory from the source. A reset therefore returns a pool to its initial state. If the same
-//! requests follow, the pool finds the same free regions, grows at the same points and uses the
-//! same chunks.
+//! chunk without leased blocks to sleep. No block is allocated from a sleeping chunk until the pool
+//! grows again. When the pool grows, it wakes a sleeping chunk before it requests memory from the
+//! source. A reset therefore returns a pool to its initial state. If the same requests follow, the
+//! pool finds the same free regions, grows at the same points and uses the same chunks.
 //!
 //! The slots of the chunks that are being returned to the source form a linked list. The caller
 //! stores the head of this list, so releasing a chunk allocates nothing.
@@ -25,9 +24,9 @@ pub(super) struct Chunk {
     /// The number of bytes that the pool would have requested for the chunk if the pool had no
     /// maximum. The chunk itself may be smaller.
     pub(super) wanted: u64,
-    /// The position of the chunk in the order in which chunks were added.
+    /// The position of the chunk in the order the chunks were added.
     age: u64,
-    /// The slots of the previous and the next chunk in the order in which chunks were added.
+    /// The slots of the chunks that were added before and after this chunk.
     older: u32,
     newer: u32,
     /// The slot of the chunk's first region.
@@ -210,8 +209,8 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Stores the slot of the chunk that follows `place`. If `place` is `NONE`, stores the slot of
-    /// the oldest chunk.
+    /// Sets the slot number of the chunk that was added after the chunk in slot `place`. If `place`
+    /// is `NONE`, sets the slot number of the oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -219,8 +218,8 @@ impl Chunks {
         }
     }
 
-    /// Stores the slot of the chunk that precedes `place`. If `place` is `NONE`, stores the slot of
-    /// the newest chunk.
+    /// Sets the slot number of the chunk that was added before the chunk in slot `place`. If
+    /// `place` is `NONE`, sets the slot number of the newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

@@ -12,7 +12,7 @@ use super::bitmap::Bitmap;
 use super::region::{ChunkRegion, NONE, State};
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// The largest region size, in granules, for which the index has a list.
+/// The largest region size, in granules, that has its own list in the index.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
 /// The size, address and slot of a free region that is larger than a chunk.
@@ -45,7 +45,7 @@ impl FreeIndex {
         self.large.move_to(room);
     }
 
-    /// Returns the position of a region in the sorted list, or the position at which it must be
+    /// Returns the position of a region in the sorted list, or the position where it must be
     /// inserted.
     fn place_of(&self, large: &Large) -> usize {
         self.large.partition_point(|other| other < large)

@@ -53,7 +53,7 @@ impl Regions {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity that must be reserved for the next call, which may add a chunk and
+    /// Returns the capacity that must be reserved for the next call. This call may add a chunk and
     /// split the chunk into three regions. `largest` is the maximum number of free regions that are
     /// larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {

@@ -51,11 +51,9 @@ pub(crate) struct Book {
     /// The maximum number of free regions larger than a chunk that can exist in all chunks
     /// together.
     pub(super) largest: u64,
-    /// The size in bytes of all chunks, of memory that is being requested, and of memory that is
-    /// being returned.
+    /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and the number of those growths that request a chunk of
-    /// the usual size.
+    /// The number of growths in progress, and how many of them request a chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.
@@ -169,8 +167,8 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Ends a growth for which the source provided no memory, or whose memory has been returned to
-    /// the source.
+    /// Ends a growth if the source provided no memory, or if the memory has been returned to the
+    /// source.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;

@@ -105,7 +105,7 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the kind of the node, because the nodes of the child graph access the memory.
+    /// names only the kind of the node. Only the nodes of the child graph access memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

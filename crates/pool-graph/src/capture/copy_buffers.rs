@@ -9,8 +9,8 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
-/// The buffer of the last copy, which the next copy can reuse, and the buffers whose copies may
-/// still be pending.
+/// The buffer of the last copy, which the next copy can reuse. `CopyBuffers` also contains the
+/// buffers whose copies may still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
     /// Host memory that is reserved for the record of the first buffer, so that creating this

@@ -36,11 +36,11 @@ pub enum CaptureError {
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
     /// Two temporaries share bytes, but the captured graph may use one of them before it has
-    /// finished with the other. This error occurs if the offsets of the temporaries come from a
-    /// plan for a different body or for a different order of the same operations.
+    /// finished with the other. This error occurs if the plan was made for a different body or for
+    /// a different order of the same operations.
     #[error(
-        "{first} and {second} share bytes, but the graph may still use one of them when the other \
-         is acquired: make the stream `wait` before the acquire, or plan with a probe of this body"
+        "{first} and {second} share bytes, but the graph may still be using one when the other is \
+         acquired: make the stream `wait` before acquiring, or plan again from a probe of this body"
     )]
     Unordered {
         /// The conflicting temporary with the lower number.
@@ -73,7 +73,7 @@ pub enum CaptureError {
     WrongContext {
         /// The ordinal of the session's device.
         session: usize,
-        /// The ordinal of the device to which the stream or the memory belongs.
+        /// The ordinal of the device that the stream or the memory belongs to.
         other: usize,
     },
     /// The stream is already being captured.
@@ -99,7 +99,7 @@ pub enum CaptureError {
          because two graphs may run at once"
     )]
     ArenaInUse {
-        /// The address at which the arena starts.
+        /// The start address of the arena.
         address: u64,
     },
     /// The graphs would share an arena although they run on different streams. Only graphs that run
@@ -137,7 +137,7 @@ pub enum CaptureError {
         branches: usize,
     },
     /// The view belongs to another capture.
-    #[error("the memory belongs to another capture: use memory of this capture")]
+    #[error("the memory belongs to another capture: use memory from this capture")]
     ForeignView,
     /// A scope is already open on the stream. A pool can have only one open scope at a time.
     #[error(
@@ -156,7 +156,7 @@ pub enum CaptureError {
          the memory, or end the `CapturedGraph::scope` before a graph of the arena runs"
     )]
     Lent {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
     },
     /// No lease of the session contains the memory.
@@ -165,7 +165,7 @@ pub enum CaptureError {
          the capture, so that the graph owns the block"
     )]
     NotLeased {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -176,7 +176,7 @@ pub enum CaptureError {
          `own_mut` of this session before the capture"
     )]
     NotOwned {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -184,10 +184,10 @@ pub enum CaptureError {
     /// A fill or a copy in the graph writes to memory of the session that graphs may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
-         reading: use `own_mut` for memory that graphs write"
+         reading: use `own_mut` for memory that graphs write to"
     )]
     ReadOnly {
-        /// The address at which the written range starts.
+        /// The start address of the written range.
         address: u64,
         /// The size of the written range in bytes.
         bytes: u64,
@@ -200,7 +200,7 @@ pub enum CaptureError {
          capture orders the uses"
     )]
     UnorderedUses {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -218,7 +218,7 @@ pub enum CaptureError {
     /// The source and the destination of a copy are the same memory.
     #[error("the memory at {address:#x} cannot be copied to itself: use two different views")]
     SameMemory {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
     },
     /// The size exceeds the address space of the device.
@@ -232,9 +232,9 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the dry run on which its plan is based, or from the
-    /// capture of the graph that is being updated. A step also differs if it uses a different
-    /// block, or if it writes to a block that was only read before.
+    /// The steps of the body differ from the steps that the body must repeat. These are the steps
+    /// of the dry run that the plan is based on, or of the graph that is being updated. A step also
+    /// differs if it uses a different block, or if it writes to a block that was only read before.
     #[error(
         "step {step} of the body differs from the dry run or graph that the body must repeat \
          ({planned} steps): probe or capture the current body again"
@@ -261,9 +261,9 @@ pub enum CaptureError {
     },
     /// The graph contains nodes that allocate or free memory.
     #[error(
-        "the graph has {nodes} nodes that allocate or free memory, which the driver frees and may \
-         move between replays: acquire from the capture, set a `Capture::workspace` for a library \
-         that allocates, or allocate before the capture"
+        "the graph has {nodes} nodes that allocate or free memory; the driver may free or move \
+         this memory between replays: acquire the memory from the capture, set a \
+         `Capture::workspace` for the library that allocates, or allocate before the capture"
     )]
     MemoryNodes {
         /// The number of nodes that allocate or free memory.
@@ -286,11 +286,11 @@ pub enum CaptureError {
     /// restarted the capture. The cause is a call in the body, or a call on another thread that the
     /// [mode](crate::CaptureMode) forbids.
     ///
-    /// If the call that invalidated the capture returned an error to the body, and the body returns
-    /// this error, the capture fails with the same error. The text of this error names the cause.
-    /// In all other cases, it is unknown which call invalidated the capture, because the driver
-    /// does not report this call. The text of the error `Invalidated` therefore lists all possible
-    /// calls, with advice for each call.
+    /// The call that invalidated the capture may have returned an error to the body. If the body
+    /// returns this error, the capture fails with the same error. The text of this error names the
+    /// cause. In all other cases, it is unknown which call invalidated the capture, because the
+    /// driver does not report this call. The text of the error `Invalidated` therefore lists all
+    /// possible calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran; the possible causes are: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -329,14 +329,14 @@ pub enum CaptureError {
         /// The kind of the node.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph accesses memory that the graph does not own, and no operation
-    /// of the capture has added this node.
+    /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
+    /// the capture has added this node.
     #[error(
         "the graph contains a fill or a copy of {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"
     )]
     ForeignMemory {
-        /// The address at which the memory starts.
+        /// The start address of the memory.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -344,8 +344,7 @@ pub enum CaptureError {
     /// All buffers of the [`StagingPool`](crate::StagingPool) are in use.
     #[error(
         "all {buffers} buffers of the staging pool are in use: tickets hold {held}, and {pending} \
-         are being copied; wait for a ticket and drop the ticket, or create the pool with more \
-         buffers"
+         are being copied; wait for a ticket and drop it, or create the pool with more buffers"
     )]
     StagingExhausted {
         /// The number of buffers in the pool.
@@ -370,8 +369,8 @@ pub enum CaptureError {
     /// The argument belongs to another capture, or the length of the new elements differs from the
     /// length of the graph's argument.
     #[error(
-        "host argument {asked} belongs to another capture or has another length: use one of the \
-         {arguments} host arguments of the graph's own capture"
+        "host argument {asked} belongs to a different capture or has a different length: use one \
+         of the {arguments} host arguments from the capture that produced this graph"
     )]
     NoSuchArgument {
         /// The number of the requested argument, counted from 0.
@@ -397,7 +396,7 @@ impl From<NoHostMemory> for CaptureError {
 /// Converts an error that a call to cudarc in a body has returned.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
-        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
+        Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })
     }
 }
 

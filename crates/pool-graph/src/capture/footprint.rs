@@ -193,8 +193,8 @@ impl Probe {
         Self { divergence, ..self }
     }
 
-    /// Returns the size in bytes of an arena that is large enough for the plan, which is at least
-    /// the size of one region. If the probe belongs to a
+    /// Returns the size in bytes of an arena that is large enough for the plan. The size is at
+    /// least the size of one region. If the probe belongs to a
     /// [ladder](crate::CaptureSession::probe_ladder), the arena is large enough for every member of
     /// the ladder.
     #[must_use]
@@ -257,8 +257,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture with this planning problem. `peak` is the offset up to which
-/// the capture has used its arena.
+/// Returns the footprint of a capture with this planning problem. `peak` is the highest offset that
+/// the capture has used in its arena.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

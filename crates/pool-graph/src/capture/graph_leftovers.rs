@@ -19,7 +19,7 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The objects of a graph that has been dropped, or that an update has replaced. The objects are
+/// The objects of a dropped graph, or the objects that an update has replaced. The objects are
 /// dropped in the order of their declaration. Only the driver's handles must be kept until other
 /// captures have ended. Memory and blocks are released as soon as no run of the graph uses them.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! A common plan for a family of bodies that differ only in one length. The graphs of such a family
 //! form a ladder of bucket sizes.
 //!
-//! The planner solves the problem of the largest member. The resulting plan defines a stack, which
-//! specifies the temporaries that lie above each temporary. For every other member, each temporary
-//! is placed at the lowest offset that this stack and the member's own sizes permit. Temporaries
-//! that share bytes in the plan may share bytes in every member, and all other temporaries keep
-//! their order. The stack of the largest member is therefore a valid plan for every member that
-//! uses its temporaries during the same steps. The code verifies this for each member, and compares
-//! the member's peak with the member's lower bound.
+//! The planner solves the problem of the largest member. The resulting plan defines a stack. The
+//! stack specifies the temporaries that lie above each temporary. For every other member, each
+//! temporary is placed at the lowest offset that this stack and the member's own sizes permit.
+//! Temporaries that share bytes in the plan may share bytes in every member, and all other
+//! temporaries keep their order. The stack of the largest member is therefore a valid plan for
+//! every member that uses its temporaries during the same steps. The code verifies this for each
+//! member, and compares the member's peak with the member's lower bound.
 
 use std::cmp::Reverse;
 
@@ -61,12 +61,12 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
     peak as f64 <= bound as f64 * options.tolerance.max(TOLERATED)
 }
 
-/// The vertical order of a plan's temporaries, in which each temporary lies above all temporaries
-/// that end at or before its start.
+/// The vertical order of a plan's temporaries. Each temporary lies above all temporaries that end
+/// at or before its start.
 struct Stack {
-    /// The temporaries, sorted by the offsets at which they start.
+    /// The temporaries, sorted by their start offsets.
     by_begin: Vec<(u64, usize)>,
-    /// The temporaries, sorted by the offsets at which they end.
+    /// The temporaries, sorted by their end offsets.
     by_end: Vec<(u64, usize)>,
 }
 

@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes, which consists of leases, owned memory, and an arena that only
-/// graphs on the same stream share.
+/// The memory of a graph's nodes. The memory consists of leases, owned memory, and an arena that
+/// only graphs on the same stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.
@@ -201,7 +201,7 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the mark from which another session of the same arena allocates. The graph of that
+    /// Returns the mark that another session of the same arena allocates from. The graph of that
     /// session runs on the same stream as the arena's other graphs. The mark excludes the bytes at
     /// the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {

@@ -1,5 +1,5 @@
-//! Memory that was allocated outside a session and that the session then owns, which is a cudarc
-//! slice or an owned array from a device pool.
+//! Memory that was allocated outside a session and that the session then owns. The memory is a
+//! cudarc slice or an owned array from a device pool.
 //!
 //! This ownership is sound for three reasons:
 //!
@@ -29,8 +29,8 @@ use super::error::CaptureError;
 use crate::base::range::LeasedRange;
 use crate::driver::KeptValues;
 
-/// Device memory that a session can own, which is a `CudaSlice`, a `CudaSlice` in an `Arc`, or an
-/// [`Owned`] array from a device pool.
+/// Device memory that a session can own: a `CudaSlice`, a `CudaSlice` in an `Arc`, or an [`Owned`]
+/// array from a device pool.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}`",
     label = "not device memory that a session can own",
@@ -123,7 +123,7 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
     // If the guard were dropped, cudarc would record an event for this call in place of the last
-    // reader's event, although this call does not read the slice.
+    // reader's event. However, this call does not read the slice.
     std::mem::forget(guard);
     // An error from cudarc's wait for the last write is ignored, because the caller waits for the
     // whole context anyway.

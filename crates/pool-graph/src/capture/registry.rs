@@ -39,7 +39,7 @@ type Key = (usize, usize);
 struct Registry {
     /// The streams that sessions have reserved for captures.
     session_streams: Vec<SessionStream>,
-    /// The streams on which graphs run, sorted by key.
+    /// The streams of graphs, sorted by key.
     graph_streams: Vec<GraphStream>,
     /// The start addresses of all arenas that a session or a graph has claimed.
     arenas: Vec<u64>,
@@ -53,7 +53,7 @@ struct SessionStream {
     is_settled: bool,
 }
 
-/// A stream on which graphs run.
+/// A stream that graphs run on.
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
@@ -82,7 +82,7 @@ fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
-/// The registration of a stream on which graphs may run. The registration ends when this value is
+/// The registration of a stream that graphs may run on. The registration ends when this value is
 /// dropped. While the registration exists, using the stream requires no memory allocation.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
@@ -120,8 +120,7 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, allocates the data for a wait, and returns. The registry may have changed in the
-/// meantime.
+/// the lock, allocates the data for a wait, and returns. The registry may have changed since then.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -243,9 +242,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
 /// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Another iteration is necessary only if a session has reserved the stream, has failed before
-    // its capture began, and has released the stream without waiting for its work. A session that
-    // has failed does not reserve the stream again, so the loop ends.
+    // Another iteration is necessary only in one case. A session has reserved the stream, has
+    // failed before its capture began, and has released the stream without waiting for its work. A
+    // session that has failed does not reserve the stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -263,7 +262,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Other code may begin a capture of the stream at this point, in which case `synchronize`
+        // Other code may begin a capture of the stream at this point. In this case, `synchronize`
         // fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),

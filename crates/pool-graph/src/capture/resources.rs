@@ -1,5 +1,5 @@
-//! The resources that the graphs of a session share, which are the session's streams and the memory
-//! of the graphs' nodes.
+//! The resources that the graphs of a session share: the session's streams and the memory of the
+//! graphs' nodes.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the first stream, on which captures begin and graphs run.
+    /// Returns the first stream. Captures begin and graphs run on this stream.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }

@@ -25,8 +25,8 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a session, which collects the streams of the capture and the blocks that the
-/// graph keeps.
+/// The first state of a session. In this state, the session collects the streams of the capture and
+/// the blocks that the graph keeps.
 ///
 /// Each state of a session has its own type, and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
@@ -61,8 +61,8 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory, for which it uses collections of the standard
-/// library. If the host runs out of memory during a session, a probe, a capture or an update, the
+/// A session records and plans a body in host memory, and uses collections of the standard library
+/// for this. If the host runs out of memory during a session, a probe, a capture or an update, the
 /// process aborts. Replaying, reading, synchronizing or dropping a graph does not allocate any host
 /// memory.
 #[derive(Debug)]
@@ -94,15 +94,15 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::DefaultStream`] if the stream is a default stream, with
-    /// [`CaptureError::StreamTwice`] if the session already contains the stream, or with
+    /// Fails with [`CaptureError::DefaultStream`] if the stream is a default stream, or with
+    /// [`CaptureError::StreamTwice`] if the session already contains the stream. Fails with
     /// [`CaptureError::WrongContext`] if the stream belongs to another context.
     pub fn branch(self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         self.with(stream)
     }
 
-    /// Sets the capture mode, which determines the calls that invalidate the capture. By default,
-    /// only calls on the capturing thread can invalidate the capture.
+    /// Sets the capture mode. The mode determines the calls that invalidate the capture. By
+    /// default, only calls on the capturing thread can invalidate the capture.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
@@ -233,7 +233,8 @@ impl CaptureSession {
     /// The planner searches for a plan of the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
     /// the lower bound of its member. A member is planned separately if its plan exceeds the lower
-    /// bound by more than 2 %, or by more than the tolerance in the options.
+    /// bound by more than 2 %. If the options set a larger tolerance, that tolerance applies
+    /// instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with

@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// The streams, the mode and the memory of a session's captures, and the mark from which captures
-/// allocate in the arena.
+/// The streams, the mode and the memory of a session's captures, and the mark that captures
+/// allocate from in the arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -41,10 +41,11 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose for which a body is run.
+/// The purpose of a run of a body.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
-    /// The body creates a new graph, which owns the regions that the body allocates from the arena.
+    /// The body creates a new graph. The graph owns the regions that the body allocates from the
+    /// arena.
     Graph,
     /// The body updates a graph, and allocates the regions that this graph already owns.
     Update(&'p Pattern),
@@ -53,7 +54,7 @@ pub(crate) enum Purpose<'p> {
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share, which also identifies the graph's host
+    /// The number that all captures of the graph share. The number also identifies the graph's host
     /// arguments.
     pub(crate) capture: u64,
     trace: Trace,
@@ -65,15 +66,15 @@ pub(crate) struct Pattern {
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The highest offset in bytes at which an allocated region of the arena has ended.
+    /// The highest end offset of any allocated region in the arena, in bytes.
     peak: u64,
 }
 
 /// A capture in progress, together with the interface that the captured body uses.
 struct RunningCapture<'c> {
     // Rust drops fields in the order of their declaration. If the body fails or panics, the
-    // driver's capture must end first, so that the stream is no longer captured when the body's
-    // pools are dropped.
+    // driver's capture must end first. The stream is then no longer captured when the body's pools
+    // are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -93,7 +94,7 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that has been read back and verified, together with the host memory that its nodes use.
+/// A graph that has been read back and verified, and the host memory of its nodes.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -322,8 +323,8 @@ impl<'p> Purpose<'p> {
     }
 
     /// Checks that the temporaries of an update have the same offsets as the temporaries of the
-    /// graph. If the body repeats its steps, the offsets can differ only in a linear arena, because
-    /// that arena reuses bytes in the order in which views are dropped.
+    /// graph. If the body repeats its steps, the offsets can differ only in a linear arena. Such an
+    /// arena reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -13,7 +13,7 @@ use crate::base::block::BlockId;
 /// searched or changed. Capacity is reserved before the lock is acquired.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// A use of a block, which consists of the block, the stream that uses it, and a flag that is
+/// A use of a block. A use consists of the block, the stream that uses it, and a flag that is
 /// `true` for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {

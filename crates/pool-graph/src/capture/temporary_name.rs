@@ -3,7 +3,8 @@
 use std::fmt;
 use std::panic::Location;
 
-/// A description of a temporary, which consists of its number and the call that allocated it.
+/// A description of a temporary. The description consists of the temporary's number and the call
+/// that allocated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {

@@ -1,5 +1,4 @@
-//! The contents of a graph, which are its nodes, its edges, and the memory that fills and copies in
-//! the graph access.
+//! The contents of a graph: its nodes, its edges, and the memory that its fills and copies access.
 //!
 //! The safety proofs in this module rely on the facts that [`handles`](super::handles) lists.
 
@@ -113,8 +112,7 @@ impl Contents {
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        // SAFETY: the struct consists only of integers, so a value in which all bytes are zero is
-        // valid.
+        // SAFETY: the struct consists only of integers, so a value with only zero bytes is valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
         // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
         // to it.

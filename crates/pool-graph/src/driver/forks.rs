@@ -9,7 +9,7 @@ use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
 /// Returns `true` if the graph or one of its nested graphs forks. A graph forks if its nodes may
-/// run in a different order than the calls of its capture. A node whose memory accesses are
+/// run in a different order than the calls in its capture. A node whose memory accesses are
 /// unknown, such as a conditional node, counts as a fork.
 ///
 /// # Safety
@@ -50,8 +50,8 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain if all edges are full, no node is the source or the target
-    // of several edges, and the number of edges is one less than the number of nodes.
+    // A graph without cycles is a chain if all edges are full and no node is the source or the
+    // target of several edges. A chain must also have one fewer edge than nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

@@ -1,5 +1,5 @@
-//! Queries to the driver that read the capture in progress on a stream, the nodes and edges of a
-//! graph, and the child graph of a node.
+//! Queries to the driver about captures and graphs. The queries read the capture in progress on a
+//! stream, the nodes and edges of a graph, and the child graph of a node.
 
 use std::ptr;
 
@@ -43,7 +43,7 @@ unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, C
     Ok((info.status == active).then_some(info))
 }
 
-/// Returns the nodes on which the next work of a captured stream depends. Returns `None` if the
+/// Returns the nodes that the next work of a captured stream depends on. Returns `None` if the
 /// stream is not being captured or its capture has been invalidated.
 ///
 /// # Safety

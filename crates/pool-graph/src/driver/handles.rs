@@ -27,7 +27,7 @@ use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 use super::kept_values::{KeepingHandle, KeptValues};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
-/// The owner of a graph from which an executable graph can be instantiated.
+/// The owner of a graph that can be instantiated as an executable graph.
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<KeepingHandle<GraphKind>>);
 
@@ -64,8 +64,8 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph that the driver has created, and of the values that the graph's
-    /// nodes need. Returns `None` if the handle is 0.
+    /// Takes ownership of a graph from the driver, and of the values that the graph's nodes need.
+    /// Returns `None` if the handle is 0.
     ///
     /// # Safety
     ///
@@ -106,8 +106,8 @@ impl Graph {
     }
 }
 
-/// The struct `CUgraphExecUpdateResultInfo`, in which the result is stored as a number. A newer
-/// driver may return results that the bindings' enum does not contain. The enum is `repr(u32)`.
+/// The struct `CUgraphExecUpdateResultInfo`. The result is stored as a number. A newer driver may
+/// return results that the bindings' enum does not contain. The enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,

@@ -1,10 +1,10 @@
-//! Values that stay alive until the driver has destroyed the objects that need these values. For
-//! example, the nodes of a graph refer to functions of loaded modules, but the driver does not keep
-//! these modules loaded.
+//! Values that stay alive until the driver has destroyed the objects that need them. For example,
+//! the nodes of a graph refer to functions of loaded modules, but the driver does not keep these
+//! modules loaded.
 //!
-//! A capture has several handles, which are its first stream, its graph and its executable graph,
-//! and all of them share ownership of the capture's values. No value is therefore dropped until the
-//! driver has destroyed all of these handles, even if the first attempt to destroy a handle fails.
+//! A capture has three handles: its first stream, its graph and its executable graph. All of them
+//! share ownership of the capture's values. No value is therefore dropped until the driver has
+//! destroyed all of these handles, even if the first attempt to destroy a handle fails.
 
 use std::fmt;
 use std::mem;
@@ -36,7 +36,7 @@ pub(crate) struct KeepingHandle<K: HandleKind> {
     // released before the values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates for which the driver did not report whether it performed them.
+    /// The values of updates that the driver may or may not have performed.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
@@ -52,7 +52,7 @@ impl KeptValues {
     }
 
     /// Keeps the module of a function loaded. A function that is already in the list is not added
-    /// again, because no other function can have the same handle while this function is kept.
+    /// again. No other function can have the same handle while this function is kept.
     ///
     /// # Errors
     ///
@@ -132,8 +132,8 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values after the driver has performed an update. The graph from which the
-    /// handle was instantiated also owns the old values.
+    /// Replaces the values after the driver has performed an update. The original graph of the
+    /// handle also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }

@@ -1,5 +1,5 @@
-//! The memory that a fill or a copy in a graph accesses, described as the range from the first
-//! accessed byte to the last accessed byte.
+//! The memory that a fill or a copy in a graph accesses. The memory is described as the range from
+//! the first accessed byte to the last accessed byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
@@ -90,7 +90,7 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads and the memory that the copy writes, in this order.
+/// Returns the memory that a copy reads, followed by the memory that it writes.
 ///
 /// The memory types are read as numbers, because a newer driver may return types that the bindings'
 /// enum does not contain. The enum is `repr(u32)`.

@@ -23,7 +23,7 @@ use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
 use super::kept_values::{KeepingHandle, KeptValues};
 
-/// The rules that determine which driver calls invalidate a capture.
+/// The rules for the driver calls that invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// The driver refuses potentially unsafe calls on all threads, and such a call invalidates the
@@ -49,11 +49,11 @@ impl CaptureMode {
     }
 }
 
-/// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
-/// the capture began, and no other code has the handle of this stream. Therefore, no other code can
-/// end the capture and receive its graph. An attempt to end the capture on another of its streams
-/// fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
-/// stream", driver API) and invalidates the capture.
+/// The stream where a capture begins. CUDA requires that a capture ends on the stream on which the
+/// capture began, and no other code has the handle of this stream. Therefore, no other code can end
+/// the capture and receive its graph. Ending the capture on another of its streams invalidates the
+/// capture. The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not
+/// initiated in this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
@@ -222,12 +222,12 @@ impl Drop for StreamCapture {
 ///
 /// The driver returns the last nodes of a stream as an array, which the next call on the same
 /// stream may change. Other threads can make such calls, because cudarc's safe functions can be
-/// called on the streams of a session. The observer therefore queries only the origin, to which no
-/// other code has access. First, the observer makes the origin wait for the stream. Then the
-/// observer reads the origin's last nodes, and removes the origin's dependencies. The array of the
-/// origin is a separate copy, because the driver copies the list of nodes when one stream waits for
-/// another. The capture cannot end during these calls, because only the owner of the origin can end
-/// the capture.
+/// called on the streams of a session. The observer therefore queries only the origin. No other
+/// code has access to the origin. First, the observer makes the origin wait for the stream. Then
+/// the observer reads the origin's last nodes, and removes the origin's dependencies. The array of
+/// the origin is a separate copy, because the driver copies the list of nodes when one stream waits
+/// for another. The capture cannot end during these calls, because only the owner of the origin can
+/// end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,

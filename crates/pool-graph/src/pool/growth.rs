@@ -1,9 +1,9 @@
-//! The allocation of blocks, during which the pool requests memory from the source if necessary.
-//! The pool does not hold its lock during such a request, so the pool counts the requested bytes as
-//! reserved in advance.
+//! The allocation of blocks. The pool requests memory from the source if necessary. The pool does
+//! not hold its lock during such a request, so the pool counts the requested bytes as reserved in
+//! advance.
 //!
-//! An allocation makes up to three requests to the source: first for a whole chunk, then for the
-//! minimum size, and finally for the minimum size after all idle chunks have been freed. The lock
+//! An allocation makes up to three requests to the source. The requests are for a whole chunk, for
+//! the minimum size, and again for the minimum size after all idle chunks have been freed. The lock
 //! is released between these requests, so each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;

@@ -19,9 +19,9 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
 /// larger than a chunk receives its own chunk, and a returned block is merged with adjacent free
-/// blocks. The type parameter `M` is the source of the memory: [`DeviceMemory`] on a GPU, or
-/// [`SyntheticMemory`](crate::SyntheticMemory), which returns addresses that do not refer to real
-/// memory.
+/// blocks. The type parameter `M` is the source of the memory. On a GPU, the source is
+/// [`DeviceMemory`]. [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not
+/// refer to real memory.
 ///
 /// ```
 /// use pool_graph::{BlockState, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -61,17 +61,17 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// [`lease`](Self::lease) fail with
 /// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
 /// host memory is allocated when a block is returned, when the pool is reset, trimmed or disposed
-/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables, and
-/// [`with_config`](Self::with_config) aborts the process if this memory cannot be allocated, as
+/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
+/// this memory cannot be allocated, [`with_config`](Self::with_config) aborts the process, as
 /// Rust's collections do. If the host can allocate the tables but not the records for all initial
 /// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
-/// same addresses afterwards as before, unless a chunk has been freed in the meantime. The pool
-/// frees a chunk when [`trim`](Self::trim) is called, or when a request would exceed the maximum or
-/// the device's memory.
+/// same addresses afterward as before. The only exception is a chunk that has been freed since the
+/// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
+/// exceed the maximum or the device's memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -123,15 +123,15 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Allocates a block with the given size and alignment. If no alignment is given, the block is
     /// aligned to 256 bytes.
     ///
-    /// If the alignment is larger than 256 and a new chunk is needed, the pool requests
-    /// `alignment - 256` additional bytes, so that the block fits into the chunk regardless of the
-    /// chunk's address.
+    /// If the alignment is larger than 256 and a new chunk is needed, the pool requests `alignment
+    /// - 256` additional bytes. The block then fits into the chunk regardless of the chunk's
+    /// address.
     ///
     /// # Errors
     ///
-    /// Returns an error if the size is 0 or cannot be rounded up, if the alignment is not a power
-    /// of two, or if the request exceeds the pool's maximum or the source's memory. The call also
-    /// fails if the host cannot allocate memory for the records
+    /// Returns an error if the size is 0 or cannot be rounded up, or if the alignment is not a
+    /// power of two. Returns an error if the request exceeds the pool's maximum or the source's
+    /// memory. The call also fails if the host cannot allocate memory for the records
     /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
     /// has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
@@ -142,8 +142,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Returns a block to the pool, so that later allocations can reuse its memory.
     ///
     /// All device work that uses the block must be ordered before the next use of the block's
-    /// memory. For example, the caller can first synchronize the stream on which the work was
-    /// enqueued.
+    /// memory. For example, the caller can first synchronize the stream that the work was enqueued
+    /// on.
     ///
     /// # Errors
     ///
@@ -219,8 +219,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes. This number includes memory that the pool owns, memory
-    /// that is being requested from the source, and memory that is being returned to the source.
+    /// Returns the number of reserved bytes. This number includes the pool's memory, memory that is
+    /// being requested from the source, and memory that is being returned to it.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()

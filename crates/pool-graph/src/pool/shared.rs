@@ -32,7 +32,8 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.book.lock(), |book| book, growth)
     }
 
-    /// Returns the released pieces to the source one by one, and returns the number of freed bytes.
+    /// Returns the released pieces to the source one at a time, and returns the number of freed
+    /// bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
             return 0;
@@ -43,8 +44,8 @@ impl<M: MemorySource> Shared<M> {
         while let Some(piece) = next {
             // SAFETY: the book releases each range only once, as a whole, and only after the last
             // block in the range has been returned. Code that returns a block promises that no work
-            // uses this block any more. A captured graph that uses the range holds a lease, and the
-            // book does not release a range that contains leased blocks.
+            // uses this block anymore. A captured graph that uses the range holds a lease. The book
+            // does not release a range with leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

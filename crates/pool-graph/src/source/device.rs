@@ -21,9 +21,9 @@ use super::contract::MemorySource;
 /// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
 /// fixed address and does not belong to any graph.
 ///
-/// Memory may be allocated and freed while any thread is capturing a stream, because both calls
-/// temporarily switch the calling thread to the relaxed capture mode. A call that frees memory
-/// waits until the device has completed all work.
+/// Memory may be allocated and freed while any thread is capturing a stream. Both calls temporarily
+/// switch the calling thread to the relaxed capture mode. A call that frees memory waits until the
+/// device has completed all work.
 ///
 /// Kernels on another device can access this memory after a call to
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).

@@ -11,7 +11,8 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address, whose alignment is exactly the minimum that a source must provide.
+/// The first address. The alignment of the first address is exactly the minimum that a source must
+/// provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
 /// A [`MemorySource`] that returns addresses that do not refer to real memory. A `SyntheticMemory`

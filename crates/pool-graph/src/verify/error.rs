@@ -28,7 +28,7 @@ pub enum LayoutViolation {
     StrayAccess {
         /// The number of the node.
         node: usize,
-        /// The offset in the arena at which the access starts.
+        /// The start offset of the access in the arena.
         offset: u64,
         /// The size of the access in bytes.
         bytes: u64,
@@ -46,7 +46,7 @@ pub enum LayoutViolation {
     Overflow {
         /// The index of the region.
         region: usize,
-        /// The offset in the arena at which the region starts.
+        /// The start offset of the region in the arena.
         offset: u64,
         /// The size of the region in bytes.
         bytes: u64,

@@ -1,5 +1,5 @@
-//! The verifier's input, which consists of the order of a graph's nodes, the regions of an arena,
-//! and the memory accesses of the nodes.
+//! The verifier's input. This input consists of the order of a graph's nodes, the regions of an
+//! arena, and the nodes' memory accesses.
 
 /// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct OrderEdge {
 /// The offset and size of a region in the arena, and the nodes that use the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// The offset in the arena at which the region starts.
+    /// The start offset of the region in the arena.
     pub offset: u64,
     /// The size of the region in bytes.
     pub bytes: u64,
@@ -47,7 +47,7 @@ pub struct RegionLayout {
 pub struct Access {
     /// The number of the node that performs the access.
     pub node: usize,
-    /// The offset in the arena at which the access starts.
+    /// The start offset of the access in the arena.
     pub offset: u64,
     /// The number of accessed bytes.
     pub bytes: u64,

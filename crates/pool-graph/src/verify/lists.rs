@@ -3,7 +3,7 @@
 /// One list of numbers for each index.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// The position in `items` at which each list starts, followed by the end of the last list.
+    /// The start position of each list in `items`, followed by the end of the last list.
     starts: Vec<usize>,
     items: Vec<usize>,
 }

@@ -28,7 +28,7 @@ enum Set {
     Node(usize),
 }
 
-/// The set of a region's nodes from which paths must start.
+/// The nodes of a region where paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -51,7 +51,8 @@ impl<'a> Questions<'a> {
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
     /// other regions. For each of these regions, the edges must show that all known uses occur
-    /// between `after` and `until`, and that the region does not end before its beginning.
+    /// between `after` and `until`. The edges must also show that the region does not end before
+    /// its beginning.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));

@@ -2,18 +2,18 @@
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
 //! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
-//! are the nodes from which paths start, and are sorted by position. Each pass covers the positions
-//! from its first source to the last relevant position, and marks the positions that each source
+//! are the start nodes of paths, and are sorted by position. Each pass covers the positions from
+//! its first source to the last relevant position, and marks the positions that each source
 //! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
 //! that use the same memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
 //! the bit of the position itself, if the position is a source. The second part consists of the
 //! masks of all positions that have a full edge to this position. By induction along the
-//! topological order, the mask contains the bit of a source if and only if the position is that
-//! source or can be reached from it through full edges. Positions before the first source do not
-//! follow any source, so a pass can omit these positions. A pass therefore finds exactly the paths
-//! that start at its sources.
+//! topological order, the mask contains a source's bit if and only if full edges lead from the
+//! source to the position. Each source also reaches itself. Positions before the first source do
+//! not follow any source, so a pass can omit these positions. A pass therefore finds exactly the
+//! paths that start at its sources.
 //!
 //! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
 //! sources of a pass at once, the verifier computes the union or the intersection of the masks in
@@ -29,7 +29,8 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim that all sources of an owner, which is called the `asker`, reach a set of nodes.
+/// A claim by an owner, which is called the `asker`. The claim states that all sources of the owner
+/// reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
@@ -50,7 +51,7 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns the sources that are at one of these positions, or that complete before one of these
+    /// Returns the sources at these positions, and the sources that complete before one of these
     /// positions begins.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];

@@ -1,5 +1,4 @@
-//! The regions of a layout, in which nodes are identified by their positions in the topological
-//! order.
+//! The regions of a layout. Their nodes are identified by their positions in the topological order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;

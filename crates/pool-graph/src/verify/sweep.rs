@@ -28,7 +28,7 @@
 //! if all pairs of the sweep are ordered. The first region with an unordered pair is also the first
 //! region that conflicts with an earlier region.
 //!
-//! For each access, the sweep finds the only region to which the access can belong. Consider the
+//! For each access, the sweep finds the only region that the access can belong to. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region of the chain
 //! that owns the byte. This means that the accessing node follows C's `after` list, and is one of
 //! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
@@ -64,7 +64,7 @@ pub(super) struct SweepResult {
     pub(super) sharing: usize,
     /// The pairs of regions whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// For each access, the only region to which the access can belong, or `None` if there is no
+    /// For each access, the only region that the access can belong to, or `None` if there is no
     /// such region.
     pub(super) owners: Vec<Option<usize>>,
 }
@@ -136,8 +136,8 @@ impl ActiveRegions<'_> {
         self.ends.push(Reverse((self.layout[region].end(), keyed)));
     }
 
-    /// Moves the sweep to the start of an access. Returns the only region to which the access can
-    /// belong.
+    /// Moves the sweep to the start of an access. Returns the only region that the access can
+    /// belong to.
     fn owner(&mut self, order: &Order, access: &Access) -> Option<usize> {
         self.advance(access.offset);
         let place = order.place(access.node);

@@ -50,8 +50,8 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// # Errors
 ///
 /// Returns the first violation that the verifier detects. A violation identifies regions by index
-/// and nodes by number. If the graph does not order regions that share bytes, the violation names
-/// the region with the lowest offset that conflicts with an earlier region.
+/// and nodes by number. The graph may leave regions unordered that share bytes. The violation then
+/// names the region with the lowest offset that conflicts with an earlier region.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],

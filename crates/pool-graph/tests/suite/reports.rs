@@ -72,7 +72,7 @@ fn errors_say_what_to_do() {
         ),
         (Error::ArenaInUse { address: 4096 }, "0x1000 is in use by a capture session"),
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
-        (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases of block 3: drop the graphs first"),
+        (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases on block 3: drop the graphs first"),
         (Error::StaleBlock { block: 3 }, "allocate another block"),
         (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),
         (Error::PlanDiverged { allocation: 1, planned: None, requested }, "the plan ends before"),

@@ -21,7 +21,7 @@ pub(super) fn heaviest(
     Some((0..weights.len()).filter(kept).collect())
 }
 
-/// Returns an antichain to which no further element can be added. The returned antichain is not
+/// Returns an antichain that no further element can be added to. The returned antichain is not
 /// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
 /// another one from scratch, and returns the heavier one. `start` must be an antichain. The
 /// function adds further elements to an antichain in descending order of weight.

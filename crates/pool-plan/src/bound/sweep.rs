@@ -30,8 +30,7 @@ where
             events.push((upper, false, weight));
         }
     }
-    // If one buffer ends at the time at which another begins, the end is processed before the
-    // beginning.
+    // If one buffer ends when another begins, the end is processed before the beginning.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_u64, 0_u64, None);
     for (time, begins, weight) in events {

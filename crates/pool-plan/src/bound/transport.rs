@@ -18,7 +18,7 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
+    /// For each receiver, the senders that it receives flow from, and the amounts of flow.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand, and the first such path carries at least one unit. (Dinic showed that
+    /// receiver with demand. The first such path must carry at least one unit. (Dinic showed that
     /// paths become longer in each round, so the number of rounds never exceeds the number of
     /// elements.)
     ///
@@ -72,7 +72,7 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first level on which a receiver has remaining demand.
+    /// Returns the levels up to the first level with a receiver that has remaining demand.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
     // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
@@ -204,8 +204,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the weight that each element sends and the weight that it receives. Returns `None`
-    /// if flow uses an edge that is not in the relation.
+    /// Returns the amounts that each element sends and receives. Returns `None` if flow uses an
+    /// edge that is not in the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // elements.
@@ -244,8 +244,8 @@ struct Step {
     giver: usize,
 }
 
-/// Returns the first bit at or after `word` that is set in both rows, and advances `word` to the
-/// word that contains the bit.
+/// Returns the first bit at or after `word` that is set in both rows. Advances `word` to the word
+/// that contains the bit.
 // Uncounted: the loop needs no counter, because the function only reads the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {

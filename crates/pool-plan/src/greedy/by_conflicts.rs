@@ -17,7 +17,7 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The highest ratio of item pairs to conflicts at which the placer uses the list of placed items.
+/// The placer uses the list of placed items up to this ratio of item pairs to conflicts.
 const PAIRS_A_CONFLICT: u64 = 16;
 
 /// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it
@@ -75,10 +75,9 @@ impl<'a> ConflictPlacer<'a> {
         }
     }
 
-    /// Reads an item's row in order to find the addresses of all placed items that conflict with
-    /// the item.
-    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that are read
-    // and the conflicts that are found.
+    /// Reads an item's row to find the addresses of all placed items that conflict with the item.
+    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that it reads
+    // and the conflicts that it finds.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();

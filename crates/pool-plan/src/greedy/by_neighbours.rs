@@ -1,9 +1,9 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
 //! The spans that overlap a buffer's span are adjacent in memory, and so are their addresses. The
-//! placer collects and sorts the addresses of all neighbours, and searches for a free range between
-//! them. If few buffers are live at the same time, placing by neighbours is faster than using a
-//! tree over time. If many buffers are live at the same time, a tree over time is faster.
+//! placer collects and sorts the addresses of all neighbors, and searches for a free range between
+//! them. If few buffers are live at the same time, placing by neighbors is faster than using a tree
+//! over time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
 use super::place::Placement;
@@ -13,7 +13,7 @@ use crate::timeline::Timeline;
 use crate::work::Watch;
 
 /// The fixed cost of placing an item, measured in loop passes. The cost of reading the item's
-/// neighbours is added to the fixed cost.
+/// neighbors is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer
@@ -68,7 +68,7 @@ impl<'a> NeighbourPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Collects the addresses of all placed neighbours of an item. Returns the number of entries
+    /// Collects the addresses of all placed neighbors of an item. Returns the number of entries
     /// read.
     fn gather(&mut self, index: usize) -> usize {
         let Self { timeline, overlaps, placed, occupied } = self;

@@ -1,10 +1,10 @@
-//! A placer that places the buffers of a timeline in the order of their starts, just as an
-//! allocator serves requests in the order of their arrival.
+//! A placer that places the buffers of a timeline in the order of their starts. An allocator serves
+//! requests in the order of their arrival in the same way.
 //!
-//! All buffers that have already been placed started earlier, so a new buffer can overlap only
-//! buffers that are live at its start. The placer therefore tracks the free ranges at only one
+//! All buffers that have already been placed started earlier. A new buffer can therefore overlap
+//! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
 //! time, while other orders require the free ranges at all times. If gaps are treated as live and
-//! fixed offsets as always occupied, placing by start is the fastest planning method, but the
+//! fixed offsets as always occupied, placing by start is the fastest planning method. However, the
 //! resulting plan is rough.
 
 use std::borrow::Cow;
@@ -103,8 +103,8 @@ struct FreeRanges {
 }
 
 impl FreeRanges {
-    /// Returns the free ranges at a time at which only the given ranges are occupied. The given
-    /// ranges are never freed.
+    /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
+    /// are never freed.
     // Uncounted: the loop needs no counter, because the function sorts the ranges only once, before
     // the first plan is computed.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {

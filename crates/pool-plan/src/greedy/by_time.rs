@@ -11,8 +11,8 @@ use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The average number of neighbours per buffer up to which placing by neighbours is faster than
-/// using a tree over time.
+/// The average number of neighbors per buffer up to which placing by neighbors is faster than using
+/// a tree over time.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
 /// A greedy placer for one timeline, which reuses its memory for each plan.
@@ -29,7 +29,7 @@ pub(crate) struct TimelinePlacer<'a> {
 }
 
 impl<'a> TimelinePlacer<'a> {
-    /// Creates a placer for `timeline`. `total_degree` is the total number of neighbours over all
+    /// Creates a placer for `timeline`. `total_degree` is the total number of neighbors over all
     /// items.
     pub(crate) fn new(
         timeline: &'a Timeline,

@@ -1,18 +1,18 @@
-//! The orders in which greedy plans place the buffers.
+//! The orders of the buffers in greedy plans.
 
 use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The maximum number of buffers for which a second plan breaks ties by name. For larger problems,
-/// ties are broken only by position in the problem.
+/// The maximum number of buffers in problems that get a second plan, which breaks ties by name. For
+/// larger problems, ties are broken only by position in the problem.
 const MOST_NAMED: usize = 1 << 12;
 
 /// An order of the items, and the rule that selects a free range for each item.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The items in the order in which they are placed.
+    /// The items in the order of their placement.
     pub(crate) items: Vec<u32>,
     /// The rule that selects a free range.
     pub(crate) fit: GreedyFit,
@@ -45,8 +45,8 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that returns the rank of each item in an order by breadth, in which the first item
-/// has rank 0. The function returns `None` if the watch stops the computation.
+/// A function that returns the rank of each item in an order by breadth. The first item has rank 0.
+/// The function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
 /// The measures of all items, which determine the orders of greedy plans. Each vector of measures
@@ -54,16 +54,16 @@ pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync
 pub(crate) struct Measures<'a> {
     /// The size of each item in bytes.
     pub(crate) sizes: Vec<u64>,
-    /// The duration for which each item blocks other items.
+    /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
-    /// The time at which each item is first needed.
+    /// The time when each item is first needed.
     pub(crate) begins: Vec<i64>,
-    /// The time at which each item is no longer needed.
+    /// The time when each item is no longer needed.
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
     /// The rank of each item by breadth. If all times are sorted by breadth, an item's rank is the
-    /// position of the broadest time at which the item is live.
+    /// position of the broadest time when the item is live.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
@@ -112,8 +112,8 @@ impl Measures<'_> {
             // The order by start is the fastest order, because the placer needs the free ranges at
             // only one time.
             (Start, Best, Place),
-            // Each of the following recipes is the one that lowers the mean peak of 149 problems
-            // from 30 families the most after all earlier recipes have been tried.
+            // The recipes are ordered by their effect on the mean peak of 149 problems from 30
+            // families. Each recipe lowers it the most after all earlier recipes have been tried.
             (Size, First, Place),
             // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
             // is better than the plan of every textbook heuristic.
@@ -200,8 +200,8 @@ impl Measures<'_> {
     }
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
-    /// offset, the largest comes first. A placer that uses the returned order computes a plan that
-    /// is no worse than the given plan.
+    /// offset, the largest comes first. A placer that uses the returned order computes a plan no
+    /// worse than the given plan.
     // Uncounted: the loop needs no counter, because the function only sorts twice, and it runs only
     // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {

@@ -76,7 +76,7 @@ impl Ranges {
     }
 }
 
-/// Returns an offset at which `size` bytes fit between the `occupied` ranges, which are sorted by
+/// Returns an offset with room for `size` bytes between the `occupied` ranges, which are sorted by
 /// start. If no free range is large enough, the offset is above all occupied ranges.
 // Uncounted: the loop needs no counter, because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
@@ -119,8 +119,8 @@ impl Room {
     }
 
     /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The compiler
-    /// emits a branch only for a condition that is rarely true. In a long list in which every other
-    /// buffer is occupied, mispredicted branches would take more time than all other work.
+    /// emits a branch only for a condition that is rarely true. If every other buffer in a long
+    /// list is occupied, mispredicted branches would take more time than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
@@ -135,8 +135,7 @@ impl Room {
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range that is passed later can change the offset that the search has
-    /// found.
+    /// Returns `true` if no range that is passed later can change the offset found by the search.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
@@ -154,8 +153,8 @@ impl Room {
         }
     }
 
-    /// Returns the offset that the search has found, which is between two passed ranges or above
-    /// all of them.
+    /// Returns the offset found by the search. The offset is between two passed ranges or above all
+    /// of them.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

@@ -7,11 +7,11 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers for which greedy placement is used. The running time of greedy
+/// The maximum number of buffers in problems that use greedy placement. The running time of greedy
 /// placement grows with the square of the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
-/// The order in which buffers are placed.
+/// The order of placement of the buffers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// The largest buffer comes first.
@@ -37,11 +37,11 @@ pub(super) enum Rule {
     First,
     /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
     Cheapest,
-    /// Selects the memory for which the cost of the plan grows least. If several memories are
+    /// Selects the memory that increases the cost of the plan least. If several memories are
     /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory for which the cost of the plan grows least. If several memories are
-    /// equally good, the rule selects the memory in which the buffer ends at the lowest offset.
+    /// Selects the memory that increases the cost of the plan least. If several memories are
+    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }
 
@@ -137,8 +137,8 @@ pub(super) fn place(
     Some(instance.standing(placements, peaks))
 }
 
-/// Returns the lowest offset at which a buffer shares no bytes with any placed buffer that
-/// conflicts with it.
+/// Returns the lowest offset where a buffer shares no bytes with any placed buffer that conflicts
+/// with it.
 fn free_offset(instance: &Instance<'_>, buffer: usize, placed: &[(u64, u64, usize)]) -> u64 {
     let one = &instance.problem.buffers()[buffer].buffer;
     if let Some(offset) = one.offset {

@@ -1,5 +1,5 @@
-//! The problem in the form that the solvers need. Time is divided into sections, and a new section
-//! starts at each time at which a buffer becomes live.
+//! The problem in the form that the solvers need. Time is divided into sections. A new section
+//! starts each time a buffer becomes live.
 
 use crate::memory::Memory;
 
@@ -8,7 +8,7 @@ use super::problem::MemoryProblem;
 /// A problem, and the sections into which its time is divided.
 pub(super) struct Instance<'a> {
     pub(super) problem: &'a MemoryProblem,
-    /// The times at which the sections start, in ascending order.
+    /// The start times of the sections, in ascending order.
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
@@ -56,7 +56,7 @@ impl<'a> Instance<'a> {
         self.problem.memories()
     }
 
-    /// Returns the memories in which a buffer may be placed.
+    /// Returns the memories that a buffer may be placed in.
     pub(super) fn choices(&self, buffer: usize) -> &'a [usize] {
         self.problem.buffers()[buffer].choices()
     }

@@ -110,7 +110,7 @@ impl Instance<'_> {
         Standing { placements, peaks, cost }
     }
 
-    /// Returns the total number of bytes by which a plan exceeds the capacities of its memories.
+    /// Returns the total number of bytes that exceed the capacities of a plan's memories.
     pub(super) fn excess(&self, peaks: &[u64]) -> u64 {
         let over = self.memories().iter().zip(peaks).map(|(memory, &peak)| {
             memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity))

@@ -17,7 +17,7 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
-    /// The peak of each memory, which is the offset just past the highest byte that is used.
+    /// The peak of each memory, which is the offset just past its highest used byte.
     pub peaks: Vec<u64>,
     /// The cost of the plan, which is the total cost of the bytes in all memories plus the total
     /// cost of all buffers' traffic.
@@ -26,8 +26,8 @@ pub struct MemoryCertificate {
     pub bound: u64,
     /// The prices that prove the bound. The list omits prices of 0.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost that an exhaustive search has proved, which is never lower than
-    /// `bound`.
+    /// The lower bound on the cost that an exhaustive search has proved. The bound is never lower
+    /// than `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,

@@ -1,6 +1,6 @@
 //! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
-//! memory's prices while the memory is full, and thereby solves the dual of the linear program that
-//! assigns buffers to memories.
+//! memory's prices while the memory is full. The method thereby solves the dual of the linear
+//! program that assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
@@ -16,7 +16,7 @@ const MOST_STEPS: usize = 600;
 /// The maximum number of passes over buffers and sections, counted over all steps of the
 /// subgradient method.
 const MOST_PASSES: usize = 60_000_000;
-/// The number of steps without progress after which the step length is halved.
+/// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
 /// The factors by which the step length changes: [after progress, without progress].
 const LENGTHS: [f64; 2] = [1.25, 0.5];
@@ -37,7 +37,7 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Returns the memory in which each buffer costs least, at the prices of this proof.
+    /// Returns the cheapest memory for each buffer, at the prices of this proof.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
@@ -129,9 +129,9 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the lower bound that the prices prove, as a floating-point number. Also returns the
-/// number of live bytes in each section if each buffer is placed in the memory in which it costs
-/// least.
+/// Returns the lower bound that follows from the prices, as a floating-point number. The function
+/// also returns the number of live bytes in each section if each buffer is placed in the cheapest
+/// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices
@@ -182,12 +182,12 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers all other prices, in such a way that the resulting
-/// prices are valid.
+/// Raises the prices of full sections and lowers all other prices, so that the resulting prices are
+/// valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, this number is a weighted mean of the live bytes, in which sections with higher
-    // prices count more.
+    // memories, this number is a weighted mean of the live bytes. Sections with higher prices count
+    // more.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

@@ -103,8 +103,8 @@ impl MemoryProblem {
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is a buffer in a memory
-    /// that it does not allow, a memory whose capacity is exceeded, or a memory whose plan is not
-    /// valid for an [`IntervalProblem`](crate::IntervalProblem).
+    /// that it does not allow, or a memory whose capacity is exceeded. A memory whose plan is not
+    /// valid for an [`IntervalProblem`](crate::IntervalProblem) is also a violation.
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
         Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))
@@ -245,12 +245,12 @@ mod file {
     }
 
     impl MemoryProblem {
-        /// Deserialises a problem, and passes the memories and buffers to a closure that may change
+        /// Deserializes a problem, and passes the memories and buffers to a closure that may change
         /// them before they are validated. For example, the closure may limit the capacity of a
         /// memory, increase alignments or remove fixed offsets.
         ///
         /// # Errors
-        /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
+        /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
         /// modified memories or buffers.
         pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
             from: D,

@@ -24,8 +24,8 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared, which consists of the number of bytes that exceed
-/// capacities and the cost.
+/// The key for comparing assignments. The key consists of the number of bytes that exceed
+/// capacities, and the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
@@ -47,7 +47,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
-    /// the memory for which the resulting assignment is best.
+    /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers, before the first plan is computed.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
@@ -86,8 +86,8 @@ impl<'a> Assignment<'a> {
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves that were made since the best assignment. Each entry contains a buffer and the
-        // memory to which it was assigned before the move.
+        // The moves that were made since the best assignment. Each entry contains a buffer and its
+        // memory before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {

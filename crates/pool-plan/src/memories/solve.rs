@@ -18,9 +18,9 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// The number of memories up to which the solver checks every set of memories for sufficient
-/// capacity. If there are more memories, the solver checks only each single memory and the set of
-/// all memories.
+/// Up to this number of memories, the solver checks every set of memories for sufficient capacity.
+/// If there are more memories, the solver checks only each single memory and the set of all
+/// memories.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps of the exhaustive search for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -83,10 +83,10 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if buffers that are live at the same time exceed the total capacity of the
+/// Returns an error if the buffers that are live at one time exceed the total capacity of the
 /// memories that they allow.
-// Uncounted: the loop needs no counter, because the function makes only a few passes over the
-// buffers for each set of memories, before the first plan is computed.
+// Uncounted: the loop needs no counter. The function makes only a few passes over the buffers for
+// each set of memories, before the first plan is computed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -124,7 +124,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section in which the given buffers have the most live bytes, and the number of these
+/// Returns the section with the most live bytes of the given buffers, and the number of these
 /// bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];

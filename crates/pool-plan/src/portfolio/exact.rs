@@ -14,8 +14,8 @@ const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// The maximum number of times that a niche search doubles its steps: [without a capacity, with a
-/// capacity]. Without a capacity, other searches are just as useful.
+/// The maximum number of times that a niche search doubles its number of steps: [without a
+/// capacity, with a capacity]. Without a capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, measured in items and sections: [without a
 /// capacity, with a capacity].
@@ -37,9 +37,9 @@ const MOST_WORK: u64 = 1 << 24;
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// The number of items up to which the exact searches of the first round end within milliseconds.
+/// Up to this number of items, the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// The number of items up to which most of the time of a round is spent on exact searches.
+/// Up to this number of items, most of the time of a round is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.
@@ -61,7 +61,7 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities for which the searches of one round look for a plan.
+/// The capacities of the plans that the searches of one round look for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
@@ -80,7 +80,7 @@ pub(super) struct Exact<'a> {
     /// runs. There are no niche searches if the sections are unordered or if there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity for which the continued searches look for a plan.
+    /// The capacity of the plans that the continued searches look for.
     goal: Option<u64>,
     /// The searches for the goal, one for each lasting order. A search is created when it first
     /// runs, because creating it takes milliseconds if there are many items.

@@ -37,9 +37,9 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in the order of an earlier plan, or the plan of the
-    /// first recipe if there is no earlier plan. The first plan has no time limit. `bound` is a
-    /// lower bound on the peak of every plan.
+    /// Returns the plan that places the buffers in the order of an earlier plan. If there is no
+    /// earlier plan, returns the plan of the first recipe. The first plan has no time limit.
+    /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
         let made = if let Some(order) = self.measures.last_order() {
@@ -58,7 +58,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Keeps a given plan if it is better than the best plan so far. The function also tries a
-    /// second plan, for which each item is placed in the lowest free range, in the order of the
+    /// second plan. In this plan, each item is placed in the lowest free range, in the order of the
     /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
@@ -163,7 +163,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 enum Made {
     /// The plan was completed.
     Plan {
-        /// The order in which the items were placed.
+        /// The placement order of the items.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,

@@ -7,7 +7,7 @@ use crate::item::Item;
 use crate::random::Random;
 use crate::work::{Limit, Watch};
 
-/// A plan, and the order from which a greedy placer computes the plan.
+/// A plan, and the order that a greedy placer used to compute the plan.
 #[derive(Debug)]
 pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,

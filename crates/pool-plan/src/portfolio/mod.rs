@@ -34,13 +34,13 @@ use standing::Standing;
 /// The number of greedy recipes that are tried before any search, if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
-/// The ratio of peak to lower bound up to which a proof is likely.
+/// A proof is likely up to this ratio of peak to lower bound.
 const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The number by which the remaining budget is divided to obtain the budget for planning the
-/// reduced problem.
+/// The remaining budget is divided by this number to obtain the budget for planning the reduced
+/// problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
@@ -51,7 +51,7 @@ pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],
-    /// The measures from which the orders of greedy plans are computed.
+    /// The measures for computing the orders of greedy plans.
     pub(crate) measures: Measures<'a>,
     /// A function that creates a placer.
     pub(crate) placer: M,
@@ -65,12 +65,12 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
-    /// The time at which planning started. The time spent on the lower bound also counts towards
-    /// the budget.
+    /// The time when planning started. The time spent on the lower bound also counts toward the
+    /// budget.
     pub(crate) start: Instant,
     /// The options, such as budget, capacity and tolerance.
     pub(crate) options: &'a Options,
-    /// The monitor with which another thread may observe and stop the planner.
+    /// The monitor that another thread may use to observe and stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 

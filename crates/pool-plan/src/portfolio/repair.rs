@@ -1,6 +1,6 @@
 //! Local search by repair. If the peak of a plan is too high, the search removes the items that
 //! extend beyond a capacity. The removed items are put back one by one. Each removed item is placed
-//! at the offset at which displacing other items costs least, until all items fit.
+//! at the offset that displaces other items at the lowest cost, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
@@ -19,7 +19,7 @@ use crate::search::Neighbours;
 const MEAN_COST: f64 = 65_536.0;
 /// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item that must not move, which exceeds the total cost of displacing
+/// The cost of displacing an item that must not move. The cost exceeds the total cost of displacing
 /// all other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The work for checking conflicts is added to this
@@ -36,7 +36,7 @@ pub(super) enum Dearness {
     Side,
 }
 
-/// The items, the duration for which each item blocks others, and the conflicts between items.
+/// The items, the time during which each item blocks others, and the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -44,7 +44,7 @@ pub(super) struct Conflicted<'a> {
     pub(super) neighbours: Neighbours<'a>,
 }
 
-/// A plan from which some items were removed, and the items that must be put back.
+/// A plan without some of its items, and the items that must be put back.
 #[derive(Debug)]
 pub(super) struct Repair<'a> {
     problem: Conflicted<'a>,
@@ -55,13 +55,13 @@ pub(super) struct Repair<'a> {
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
-    /// The items that conflict with the item that is being placed.
+    /// The items that conflict with the item to be placed.
     rivals: Vec<u32>,
-    /// The bottoms of the placed items that conflict with the item that is being placed, and the
-    /// costs of displacing them, in ascending order.
+    /// The bottoms of the placed items that conflict with the item to be placed, and the costs of
+    /// displacing them, in ascending order.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item that is being placed, and the costs
-    /// of displacing them, in ascending order.
+    /// The tops of the placed items that conflict with the item to be placed, and the costs of
+    /// displacing them, in ascending order.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,
@@ -160,8 +160,7 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Collects the bottoms and tops of all placed items that conflict with the item that is being
-    /// placed.
+    /// Collects the bottoms and tops of all placed items that conflict with the item to be placed.
     // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
@@ -175,11 +174,11 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// Returns the offset at which an item displaces other items at the lowest cost. If several
-    /// offsets are equally good, the function selects the lowest one. Returns `None` if the item
-    /// would displace an item that must not move. The candidates are offset 0, the tops of other
-    /// items, and the offsets at which the item ends at the bottom of another item or at the
-    /// capacity.
+    /// Returns the offset that displaces other items at the lowest cost. If several offsets are
+    /// equally good, the function selects the lowest one. Returns `None` if the item would displace
+    /// an item that must not move. The candidates are offset 0, the tops of other items, and the
+    /// highest offsets below an obstacle. At such an offset, the item ends at the bottom of another
+    /// item or at the capacity.
     // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;

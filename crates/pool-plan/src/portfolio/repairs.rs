@@ -8,8 +8,8 @@ use crate::random::Random;
 /// The number of conflicts that a repair checks between two checks of the clock. A repair needs
 /// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item after which a repair aims for another capacity, if it has not
-/// reached the current capacity.
+/// The amount of work per item before a repair aims for another capacity, if it has not reached the
+/// current capacity.
 const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on a capacity before it aims for another
 /// capacity.
@@ -25,10 +25,10 @@ pub(super) struct Repairs<'a> {
     dearness: Dearness,
     random: Random,
     repair: Option<Repair<'a>>,
-    /// The peak of the plan from which the current repair started.
+    /// The peak of the current repair's initial plan.
     start: u64,
-    /// The number of times that the distance between the goal and the best peak is halved to
-    /// compute the capacity that the repair aims for.
+    /// The number of times that a distance is halved to compute the capacity that the repair aims
+    /// for. The distance is that from the goal to the best peak.
     halvings: u32,
     /// The amount of work that was spent on the current capacity.
     spent: u64,

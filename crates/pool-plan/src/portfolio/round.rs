@@ -25,16 +25,16 @@ const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
-/// The number of initial rounds in which local searches receive most of the time. In later rounds,
+/// The number of initial rounds that give most of the time to local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
 /// The number of initial rounds that consist only of repairs, if no capacity is set and there are
 /// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The limits on the number of conflicts that each repair checks in the first round, if no capacity
-/// is set and there are many items: [minimum, maximum]. The number of conflicts doubles from round
-/// to round.
+/// The limits on the number of conflicts that each repair checks in the first round: [minimum,
+/// maximum]. The limits apply if no capacity is set and there are many items. The number of
+/// conflicts doubles from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// The number of conflicts per item that each repair checks in the first round, if no capacity is
 /// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
@@ -135,8 +135,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round that consists only of repairs, because a single local search by hill
-    /// climbing would take as long as all repairs of the round.
+    /// Runs a short round that consists only of repairs. A single local search by hill climbing
+    /// would take as long as all repairs of the round.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;

@@ -7,7 +7,7 @@ use crate::greedy::Order;
 pub(super) struct Standing {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// The order and the rule from which a greedy placer computes this plan, or a plan that is not
+    /// The order and the rule that a greedy placer uses to compute this plan, or a plan that is not
     /// much worse.
     pub(super) order: Order,
     /// A lower bound on the peak of every plan for the problem.

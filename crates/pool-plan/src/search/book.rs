@@ -3,14 +3,14 @@
 
 use super::instance::Instance;
 
-/// The open items of a partial plan, which have not been placed yet.
+/// The items that a partial plan has not placed yet.
 #[derive(Debug)]
 pub(super) struct Book<'a> {
     instance: &'a Instance,
     placed: Vec<bool>,
-    /// The total size of the open items in each section, in bytes.
+    /// The total size of the unplaced items in each section, in bytes.
     open: Vec<u64>,
-    /// The number of open items that extend into each section from the previous section.
+    /// The number of unplaced items that extend into each section from the previous section.
     crossing: Vec<u32>,
 }
 
@@ -38,26 +38,27 @@ impl<'a> Book<'a> {
         self.placed[item as usize]
     }
 
-    /// Returns the total size of the open items in each section, in bytes.
+    /// Returns the total size of the unplaced items in each section, in bytes.
     pub(super) fn open(&self) -> &[u64] {
         &self.open
     }
 
-    /// Returns `true` if an open item extends from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if an unplaced item extends from section `boundary - 1` into section
+    /// `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.crossing[boundary] > 0
     }
 
     /// Returns `true` if all items that conflict with the given item have been placed. If the
-    /// result is `true`, the item does not restrict any open item, so its lowest offset is the best
-    /// offset.
+    /// result is `true`, the item does not restrict any unplaced item, so its lowest offset is the
+    /// best offset.
     // Uncounted: the loop needs no counter, because the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);
         others.iter().all(|&other| self.is_placed(other))
     }
 
-    /// Records that an open item has been placed. Returns the number of boundaries that were
+    /// Records that an unplaced item has been placed. Returns the number of boundaries that were
     /// checked in addition to the sections.
     // Uncounted: the loop needs no counter, because the callers count the boundaries and the
     // sections.

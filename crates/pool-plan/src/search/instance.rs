@@ -3,8 +3,8 @@
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time, and a search may split the problem at the boundary
-//! between two sections. In a graph, the sections are antichains, which are unordered. An item of
-//! size 0 does not conflict with any item, belongs to no section, and is ignored by the searches.
+//! between two sections. The sections of a graph are antichains and have no order. An item of size
+//! 0 does not conflict with any item, belongs to no section, and is ignored by the searches.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -16,7 +16,7 @@ use crate::timeline::Timeline;
 pub(crate) struct Instance {
     /// The items to be placed.
     pub(crate) items: Vec<Item>,
-    /// The items with which each item must not share bytes.
+    /// The items that must not share bytes with each item.
     pub(crate) conflicts: Lists,
     /// The items that belong to each section.
     pub(crate) sections: Lists,
@@ -31,7 +31,7 @@ pub(crate) struct Instance {
     /// If the sections are ordered, two items with disjoint hulls do not conflict. If the sections
     /// are unordered, the hulls have no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
-    /// The duration for which each item blocks other items.
+    /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
 }
 
@@ -141,8 +141,8 @@ impl Instance {
 
 /// Returns a set of mutually conflicting items that contains `item`. Larger items are added before
 /// smaller items.
-// Uncounted: the loop needs no counter, because the function only reads the words of a few rows,
-// and its caller checks the clock before each call.
+// Uncounted: the loop needs no counter. The function only reads the words of a few rows. Its caller
+// checks the clock before each call.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();

@@ -1,4 +1,4 @@
-//! The orders in which a search tries items.
+//! The orders of the items in a search.
 
 use std::cmp::Reverse;
 
@@ -7,8 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The keys by which items are sorted. `MiniMalloc` tries the same three sort orders one after the
-/// other.
+/// The sort keys of the items. `MiniMalloc` tries the same three sort orders one after the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Sorts items by lifetime, then by area, then by crowded sections.
@@ -118,14 +117,14 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
 }
 
-/// The order in which a search tries items.
+/// The order of the items in a search.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     /// The rank of each item. The item of rank 0 is tried first.
     ranks: Vec<u32>,
-    /// The keys that break ties between items in equally crowded sections, for orders in which
-    /// items in crowded sections come first. While items are placed, other sections become the most
-    /// crowded ones.
+    /// The keys that break ties between items in equally crowded sections. The keys are for orders
+    /// that begin with the items in crowded sections. While items are placed, other sections become
+    /// the most crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
 
@@ -135,9 +134,9 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of a part of the problem, given the total size of each section's open items.
-    /// If the order has changed, the function updates the ranks of the items and appends their
-    /// former ranks to `before`.
+    /// Sorts the items of a part of the problem, given the total size of each section's unplaced
+    /// items. If the order has changed, the function updates the ranks of the items and appends
+    /// their former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,
@@ -158,7 +157,7 @@ impl Ranks {
         }
     }
 
-    /// Restores the former ranks of items.
+    /// Restores the previous ranks of items.
     // Uncounted: the loop needs no counter, because restoring the ranks takes as long as changing
     // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {

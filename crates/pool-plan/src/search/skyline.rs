@@ -1,11 +1,12 @@
 //! The partial plan that a niche search builds. The plan contains the offsets of the placed items,
-//! and the lowest possible offset of each open item.
+//! and the lowest possible offset of each unplaced item.
 //!
-//! An item is placed only if no open item that conflicts with it can end below it. All open items
-//! that conflict with a placed item are therefore above the placed item. The floor of a section is
-//! the lowest offset of its open items. Stacking the open items in order of their lowest offsets
-//! gives the lowest possible top of the section (one machine with release dates, Jackson 1955). If
-//! the lowest possible top exceeds the capacity, the section has failed, and its weight increases.
+//! An item is placed only if no unplaced item that conflicts with it can end below it. All unplaced
+//! items that conflict with a placed item are therefore above the placed item. The floor of a
+//! section is the lowest offset of its unplaced items. Stacking the unplaced items in order of
+//! their lowest offsets gives the lowest possible top of the section (one machine with release
+//! dates, Jackson 1955). If the lowest possible top exceeds the capacity, the section has failed,
+//! and its weight increases.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -13,7 +14,7 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The factor by which the weight of a failure grows from one dead end to the next, so that older
+/// The weight of a failure grows by this factor from one dead end to the next, so that older
 /// failures count less.
 const GROWTH: f64 = 1.0005;
 /// The maximum weight of a single failure. If a failure would add more than this weight, all
@@ -28,13 +29,13 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the open items in a section. If a section contains no open items, its floor and its
-/// top are `u64::MAX`.
+/// The state of the unplaced items in a section. If a section contains no unplaced items, its floor
+/// and its top are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
-    /// The lowest offset of any open item.
+    /// The lowest offset of any unplaced item.
     floor: u64,
-    /// The lowest end of any open item.
+    /// The lowest end of any unplaced item.
     top: u64,
 }
 
@@ -43,21 +44,21 @@ struct Section {
 pub(super) struct Skyline<'a> {
     pub(super) instance: &'a Instance,
     pub(super) capacity: u64,
-    /// The lowest possible offset of each open item, and the actual offset of each placed item.
+    /// The lowest possible offset of each unplaced item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
     sections: Vec<Section>,
-    /// The accumulated weight of the failures of each section.
+    /// The accumulated failure weight of each section.
     weights: Vec<f64>,
     /// The weight that the next failure adds.
     increment: f64,
     changes: Vec<Change>,
-    /// The sections whose open items have changed since the last check.
+    /// The sections whose unplaced items have changed since the last check.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     /// The section that failed most recently, which is checked first.
     suspect: usize,
-    /// The open items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
     /// Marks for the candidates of a section. Only `leave` uses these marks, and no item is marked
     /// when `leave` returns.
@@ -97,20 +98,20 @@ impl<'a> Skyline<'a> {
         self.changes.len()
     }
 
-    /// Returns the lowest offset of any open item in a section, or `None` if the section contains
-    /// no open items.
+    /// Returns the lowest offset of any unplaced item in a section, or `None` if the section
+    /// contains no unplaced items.
     pub(super) fn floor(&self, section: u32) -> Option<u64> {
         let section = section as usize;
         (self.book.open()[section] > 0).then(|| self.sections[section].floor)
     }
 
-    /// Returns the lowest end of any open item in a section.
+    /// Returns the lowest end of any unplaced item in a section.
     pub(super) fn top(&self, section: u32) -> u64 {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that will remain unused when all open items have
-    /// been placed.
+    /// Returns the number of bytes in a section that will remain unused when all unplaced items
+    /// have been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
@@ -121,27 +122,28 @@ impl<'a> Skyline<'a> {
         self.weights[section as usize]
     }
 
-    /// Returns `true` if no open item extends from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if no unplaced item extends from section `boundary - 1` into section
+    /// `boundary`.
     pub(super) fn is_cut(&self, boundary: u32) -> bool {
         !self.book.is_crossed(boundary as usize)
     }
 
-    /// Returns the open items of a section that can begin at the section's floor.
+    /// Returns the unplaced items of a section that can begin at the section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed, so that the
-    /// item blocks no other item at its lowest offset.
+    /// Returns `true` if all items that conflict with the given item have been placed. The item
+    /// then blocks no other item at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
-    /// Places an item at its lowest offset, below all open items that conflict with it. Returns
-    /// `true` if the remaining open items may still fit. Even if the result is `false`, the
+    /// Places an item at its lowest offset, below all unplaced items that conflict with it. Returns
+    /// `true` if the remaining unplaced items may still fit. Even if the result is `false`, the
     /// placement can be reverted with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
@@ -160,7 +162,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Leaves the floor of a section empty. If no candidate begins at the floor, each candidate
-    /// must rest on another open item. Returns `true` if the open items may still fit.
+    /// must rest on another unplaced item. Returns `true` if the unplaced items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
@@ -175,8 +177,8 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
-            // If no open item could lie below a candidate, the candidate would have to be at the
-            // floor.
+            // If no unplaced item could lie below a candidate, the candidate would have to be at
+            // the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
         let raised: Option<Vec<u64>> = raised.collect();
@@ -204,7 +206,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
-    /// is `true` and the open items of the changed sections may still fit.
+    /// is `true` and the unplaced items of the changed sections may still fit.
     // Uncounted: the loop needs no counter, because the function only reads sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
@@ -240,7 +242,7 @@ impl<'a> Skyline<'a> {
         self.increment = 1.0;
     }
 
-    /// Raises an open item to `offset` or above. Returns `true` if the item may still fit.
+    /// Raises an unplaced item to `offset` or above. Returns `true` if the item may still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -272,12 +274,13 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Recomputes a section's floor and its lowest end. Returns `true` if the section's open items
-    /// may still fit.
+    /// Recomputes a section's floor and its lowest end. Returns `true` if the section's unplaced
+    /// items may still fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items with a lowest offset above `room` can make the stack of open items too high.
+        // Only items with a lowest offset above `room` can make the stack of unplaced items too
+        // high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);

@@ -1,16 +1,16 @@
 //! A partial plan with the lower bounds that it implies. The last placement can be undone.
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
-//! or the top of a conflicting item below it. A plan in which each item is at its lowest offset is
-//! called canonical. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
+//! or the top of a conflicting item below it. A plan is called canonical if each item is at its
+//! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
 //! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
-//! A partial plan implies a lower bound for each section. The open items of a section lie above its
-//! floor, so the floor plus the open bytes must fit within the capacity. If an item of the section
-//! has been raised, a stronger check applies, because no open item can begin below its lowest
-//! offset. Stacking the open items in order of their lowest offsets gives the lowest possible top
-//! (one machine with release dates, Jackson 1955). Only items that begin above the section's spare
-//! room can make the stack too high, so only these items are sorted.
+//! A partial plan implies a lower bound for each section. The unplaced items of a section lie above
+//! its floor, so the floor plus the open bytes must fit within the capacity. If an item of the
+//! section has been raised, a stronger check applies, because no unplaced item can begin below its
+//! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
+//! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
+//! section's spare room can make the stack too high, so only these items are sorted.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -30,17 +30,17 @@ pub(super) struct Mark {
 pub(super) struct State<'a> {
     pub(super) instance: &'a Instance,
     capacity: u64,
-    /// The lowest possible offset of each open item, and the actual offset of each placed item.
+    /// The lowest possible offset of each unplaced item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
-    /// For each section, an offset below which none of its open items can begin.
+    /// For each section, an offset below which none of its unplaced items can begin.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
     /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The open items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
     /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,
@@ -73,7 +73,7 @@ impl<'a> State<'a> {
         self.capacity
     }
 
-    /// Returns the total size of the open items in each section, in bytes.
+    /// Returns the total size of the unplaced items in each section, in bytes.
     pub(super) fn open(&self) -> &[u64] {
         self.book.open()
     }
@@ -101,7 +101,8 @@ impl<'a> State<'a> {
         self.changed_lowest.len() + self.changed_floor.len()
     }
 
-    /// Returns `true` if an open item extends from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if an unplaced item extends from section `boundary - 1` into section
+    /// `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.book.is_crossed(boundary)
     }
@@ -118,7 +119,7 @@ impl<'a> State<'a> {
 
     /// Places an item at its lowest possible offset.
     ///
-    /// Returns `true` if the open items of `sections` may still fit when they are placed at the
+    /// Returns `true` if the unplaced items of `sections` may still fit when they are placed at the
     /// item's offset or above. Even if the result is `false`, the caller must revert the placement
     /// with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
@@ -154,7 +155,7 @@ impl<'a> State<'a> {
         self.book.take_back(item);
     }
 
-    /// Raises all open items that conflict with a newly placed item to the top of that item.
+    /// Raises all unplaced items that conflict with a newly placed item to the top of that item.
     fn raise(&mut self, item: u32, top: u64) -> bool {
         let instance = self.instance;
         for &other in self.work.over(instance.conflicts.row(item as usize)) {
@@ -179,7 +180,7 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Returns `true` if the open items fit when all floors are raised to at least `offset`.
+    /// Returns `true` if the unplaced items fit when all floors are raised to at least `offset`.
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
         self.work.count(range.len());
@@ -191,7 +192,7 @@ impl<'a> State<'a> {
         highest <= self.capacity
     }
 
-    /// Raises the floor of each changed section to the lowest offset of its open items.
+    /// Raises the floor of each changed section to the lowest offset of its unplaced items.
     fn raise_floors(&mut self, offset: u64, mut possible: bool) -> bool {
         let instance = self.instance;
         while let Some(section) = self.dirty.pop() {
@@ -201,8 +202,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The spare room is the part of the capacity that the open items of the section do not
-            // need. Only items with a lowest offset above the spare room can run out of room.
+            // The spare room is the part of the capacity that the unplaced items of the section do
+            // not need. Only items with a lowest offset above the spare room can run out of room.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

@@ -3,8 +3,8 @@
 //!
 //! The search tree contains two kinds of vertex. At a choice, one of several items is placed next,
 //! and at least one of them must lead to a plan. At a split, the problem is divided at times that
-//! no open item crosses, and all resulting parts must lead to a plan. The parts are independent, so
-//! a dead end in one part never causes the work in another part to be repeated.
+//! no unplaced item crosses, and all resulting parts must lead to a plan. The parts are
+//! independent, so a dead end in one part never causes the work in another part to be repeated.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -13,20 +13,20 @@ use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
 /// The maximum amount of memory that a path from the root may occupy, in words. This maximum equals
-/// 128 MiB. Each vertex on the path lists its open items.
+/// 128 MiB. Each vertex on the path lists its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
-/// The number of words that the search stores for each value that a placement has changed.
+/// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem. A part consists of open items, stored as a range of indices in `lists` in
-/// order of rank, and of the sections of these items.
+/// A part of the problem. A part consists of unplaced items, stored as a range of indices in
+/// `lists` in order of rank, and of the sections of these items.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),
     sections: (u32, u32),
 }
 
-/// A piece of a part, whose open items do not extend into another piece.
+/// A piece of a part, whose unplaced items do not extend into another piece.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
@@ -144,12 +144,11 @@ impl<'a> Search<'a> {
         self.enter(rest, start, offset, rank);
     }
 
-    /// Splits the open items of `part`, except for `placed`, into pieces, and continues with each
-    /// piece separately.
+    /// Splits the unplaced items of `part`, except for `placed`, into pieces, and continues with
+    /// each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks that were computed before an update cannot be compared with ranks that were
-        // computed after it.
+        // Ranks from before an update cannot be compared with ranks from after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -169,8 +168,8 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Groups the open items of `part`, except for `placed`, into pieces, so that no open item
-    /// extends from one piece into another. The function appends the items of each piece to
+    /// Groups the unplaced items of `part`, except for `placed`, into pieces, so that no unplaced
+    /// item extends from one piece into another. The function appends the items of each piece to
     /// `lists`, and stores the pieces in `cuts`.
     fn cut(&mut self, part: Part, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
@@ -208,7 +207,7 @@ impl<'a> Search<'a> {
     }
 
     /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
-    /// offset of the previous item. A candidate is omitted if another open item fits completely
+    /// offset of the previous item. A candidate is omitted if another unplaced item fits completely
     /// below it.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {

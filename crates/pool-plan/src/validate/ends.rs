@@ -2,7 +2,7 @@
 
 use crate::violation::Violation;
 
-/// A buffer of any kind of problem, with the offset at which a plan places it.
+/// A buffer of any kind of problem, together with the offset that a plan gives it.
 pub(super) struct PlacedBuffer {
     pub(super) size: u64,
     pub(super) alignment: u64,

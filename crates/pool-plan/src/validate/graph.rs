@@ -39,7 +39,7 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total size in bytes of the given buffers, which is a lower bound on the peak of
+/// Returns the total size in bytes of the given buffers. The size is a lower bound on the peak of
 /// every plan, because no two of these buffers may share bytes.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Validation of plans for interval problems, by time. The validator visits all starts and ends in
 //! order of time, and keeps the live buffers in a map sorted by offset. A new buffer must not
-//! overlap its lower or upper neighbour in the map.
+//! overlap its lower or upper neighbor in the map.
 
 use std::collections::BTreeMap;
 
@@ -30,12 +30,12 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total size in bytes of the given buffers, which is a lower bound on the peak of
+/// Returns the total size in bytes of the given buffers. The size is a lower bound on the peak of
 /// every plan, because all of these buffers are live at one time.
 ///
 /// # Errors
-/// Fails if an index belongs to no buffer or is listed twice, or if a buffer is not live at the
-/// time at which most of the buffers are live.
+/// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
+/// is not live when most of the buffers are live.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {
@@ -44,8 +44,7 @@ pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Viola
             events.extend([(lower, true, index), (upper, false, index)]);
         }
     }
-    // If one buffer ends at the time at which another begins, the end is processed before the
-    // beginning.
+    // If one buffer ends when another begins, the end is processed before the beginning.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_usize, 0, 0);
     for &(time, begins, _) in &events {
@@ -104,8 +103,7 @@ fn overlap<'a>(
         }
         events.extend(live(begins, buffer.upper, index, start, end));
     }
-    // If one buffer ends at the time at which another begins, the end is processed before the
-    // beginning.
+    // If one buffer ends when another begins, the end is processed before the beginning.
     events.sort_unstable();
     let mut live: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
     for (time, begins, index, start, end) in events {

@@ -1,6 +1,6 @@
 //! Validation of a plan for several memories. The validator checks each memory as an interval
-//! problem, and also checks the cost and the lower bound that the prices prove. The validator
-//! shares no code with the solver.
+//! problem. The validator also checks the plan's cost and the lower bound that follows from the
+//! prices. The validator shares no code with the solver.
 
 use super::interval;
 use crate::buffer::Buffer;
@@ -83,7 +83,7 @@ pub(crate) fn cost(
     held.chain(used).fold(0, u64::saturating_add)
 }
 
-/// Returns the lower bound on the cost that the prices prove.
+/// Returns the lower bound on the cost that follows from the prices.
 ///
 /// # Errors
 /// Fails if a price belongs to a memory that does not exist, or if prices are too high.

@@ -1,5 +1,5 @@
-//! The validator, which accepts a plan or names a pair of buffers that must not share bytes. The
-//! validator also computes the lower bound that the witness of a certificate proves.
+//! The validator. The validator accepts a plan, or names a pair of buffers that must not share
+//! bytes. The validator also computes the lower bound that the witness of a certificate proves.
 //!
 //! The validator shares no code with the solvers or with the computation of lower bounds. The
 //! validator works on the original problem, and prefers simple algorithms to fast ones.

@@ -1,4 +1,4 @@
-//! Validation of a lower bound, which is computed from the sizes of buffers that must not share
+//! Validation of a lower bound. The bound is computed from the sizes of buffers that must not share
 //! bytes.
 //!
 //! Buffers that must not share bytes must lie one above the other. If the offsets of all buffers

@@ -33,7 +33,7 @@ pub(super) struct Batch {
 ///
 /// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. If a single
 /// call submitted a list of all parts, each part would take only 1 µs. However, if wgpu 30 rejects
-/// one part of such a list, it rejects the whole list, although it has already recorded that the
+/// one part of such a list, it rejects the whole list. wgpu has then already recorded that the
 /// earlier parts were executed. After such a rejection, later commands would lack barriers, and
 /// wgpu would treat memory with old contents as cleared.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches, which are stored for threads whose commands were submitted by
-/// another thread.
+/// The errors of rejected batches. The errors are stored for threads whose commands were submitted
+/// by another thread.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
@@ -115,8 +115,9 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 /// # Errors
 ///
 /// Returns the error of the closure. If the closure succeeds, this method returns
-/// [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder, [`WgpuError::Refused`] if
-/// wgpu rejects the commands, and [`WgpuError::DeviceLost`] if the device is lost.
+/// [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder. The method returns
+/// [`WgpuError::Refused`] if wgpu rejects the commands, and [`WgpuError::DeviceLost`] if the device
+/// is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,

@@ -1,4 +1,4 @@
-//! Fills, which repeatedly write a pattern of bytes into a range that can start and end at any
+//! Fills. A fill repeatedly writes a pattern of bytes into a range that can start and end at any
 //! byte. If a fill covers only part of a word, the other bytes of the word keep their values.
 
 use super::Recorder;
@@ -22,7 +22,7 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The range of a buffer that one dispatch of the stream's own kernels binds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The offset at which the range starts within the buffer, in bytes.
+    /// The start offset of the range within the buffer, in bytes.
     pub(super) base: u64,
     /// The offset of the range's exclusive end within the buffer, in bytes.
     pub(super) end: u64,
@@ -139,8 +139,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the range of a buffer that one dispatch binds in order to access the byte at offset
-    /// `at`. If the buffer is small enough, the range is the whole buffer.
+    /// Returns the range of a buffer that one dispatch binds to access the byte at offset `at`. If
+    /// the buffer is small enough, the range is the whole buffer.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
         if allocation.bytes <= most {

@@ -20,7 +20,7 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands that have been recorded but not yet submitted, and the objects that later commands
+/// The commands that have been recorded but not submitted, and the objects that later commands
 /// reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -30,7 +30,7 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A buffer through which bytes are copied within a buffer that is too large for one binding.
+    /// A buffer for copies within another buffer that is too large for one binding.
     scratch: Option<Allocation>,
     /// The number of batches that wgpu has rejected. After a batch has been rejected, each block is
     /// checked when it is next used.

@@ -50,13 +50,13 @@ impl Recorder<'_> {
     }
 
     /// Submits the recorded commands, and then the command buffers of the user. The recording is
-    /// empty afterwards, even if an error occurs.
+    /// empty afterward, even if an error occurs.
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part in which this thread has
-    ///   recorded commands. Other threads that recorded commands in the rejected part receive the
-    ///   error from their next calls. All parts that wgpu accepts are executed.
+    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part with commands of this
+    ///   thread. Other threads that recorded commands in the rejected part receive the error from
+    ///   their next calls. All parts that wgpu accepts are executed.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
     ///   buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.

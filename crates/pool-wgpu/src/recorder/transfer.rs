@@ -71,14 +71,16 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Copies bytes into a staging buffer, from which the host can read them later, and submits the
-    /// copy. The first byte is stored at offset `offset % 4` of the staging buffer.
+    /// Copies bytes into a staging buffer and submits the copy. The host can read the bytes from
+    /// the staging buffer later. The first byte is stored at offset `offset % 4` of the staging
+    /// buffer.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory,
-    /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed, [`WgpuError::DeviceLost`]
-    /// if the device is lost, and [`WgpuError::SubmissionRefused`] if wgpu rejects the batch.
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed. Returns
+    /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::SubmissionRefused`] if
+    /// wgpu rejects the batch.
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,

@@ -27,7 +27,7 @@ pub(crate) struct Account {
     /// are branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace that the body must follow, which comes from a dry run or from the graph to be
+    /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
     /// updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
@@ -35,8 +35,8 @@ pub(crate) struct Account {
     /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that could not be returned from the call in which it occurred. Either the
-    /// error occurred in a destructor, or a pool replaced the error with a driver error.
+    /// The first error that the failed call could not return. Either the error occurred in a
+    /// destructor, or a pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` once a step of the body has used the stream or has made it wait for
     /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
@@ -131,8 +131,8 @@ impl Account {
         self.record.model.has_begun(stream)
     }
 
-    /// Records the error with which the capture rejected a request from one of the body's pools.
-    /// The pool returns a different error, because it cannot store a `CaptureError`.
+    /// Records the error that the capture returned to one of the body's pools. The pool returns a
+    /// different error, because it cannot store a `CaptureError`.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
         self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Fails with the first error that could not be returned from the call in which it occurred.
+    /// Fails with the first error that a failed call could not return.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -347,7 +347,7 @@ impl Account {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks to which the graph writes, so that no graph on another stream can use
+    /// Records the blocks that the graph writes to, so that no graph on another stream can use
     /// these blocks. Every leased block has already been recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {

@@ -10,7 +10,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams to which nodes may be added while the body's pools are dropped.
+/// The streams that may receive nodes while the body's pools are dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -142,8 +142,8 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams to which nodes may be added while the pools of scopes are dropped. While
-    /// a pool is being dropped, it may make one stream wait for another without notifying this
+    /// Returns the streams that may receive nodes while the pools of scopes are dropped. While a
+    /// pool is being dropped, it may make one stream wait for another without notifying this
     /// account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);

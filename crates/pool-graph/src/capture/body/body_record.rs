@@ -14,7 +14,7 @@ use crate::driver::KeptValues;
 
 /// The record of a body that has finished.
 pub(crate) struct BodyRecord {
-    /// The number that identifies the capture to which the record belongs.
+    /// The number of the capture that the record belongs to.
     pub(crate) capture: u64,
     /// The model of the order that the body's operations establish.
     pub(crate) model: Model,
@@ -28,7 +28,7 @@ pub(crate) struct BodyRecord {
     pub(crate) spans: Vec<Span>,
     /// The records of how the body uses the session's leased blocks.
     pub(crate) shares: Shares,
-    /// The host memory from which copies in the graph read. The list contains the host arguments,
+    /// The host memory that copies in the graph read from. The list contains the host arguments,
     /// and the values that scopes and lent views have written to the device.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that

@@ -1,5 +1,5 @@
-//! The interface through which a body allocates memory, enqueues work on the session's streams, and
-//! orders uses of the same memory.
+//! The interface of a body for allocating memory, enqueuing work on the session's streams, and
+//! ordering uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,7 +18,7 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 use crate::capture::memory::Kept;
 
-/// The interface through which a body uses its capture or dry run. A body allocates temporaries
+/// The interface that a body uses to access its capture or dry run. A body allocates temporaries
 /// from the arena and enqueues operations on the streams of the session.
 ///
 /// If several streams use the same memory, the capture orders these uses. A stream waits for the
@@ -70,14 +70,14 @@ impl<'c> Capture<'c> {
         self.account.open().is_dry()
     }
 
-    /// Returns the first stream of the session, on which the capture begins.
+    /// Returns the first stream of the session, where the capture begins.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
     }
 
-    /// Returns a branch of the session. Branches are numbered from 0 in the order in which they
-    /// were added to the session.
+    /// Returns a branch of the session. Branches are numbered from 0 in the order they were added
+    /// to the session.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// For each operation, the number of the stream on which the operation runs.
+    /// For each operation, the number of its stream.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Model {
 struct Line {
     /// `true` once the stream has become part of the capture.
     begun: bool,
-    /// The numbers of the operations on which the stream's next operation depends.
+    /// The numbers of the operations that the stream's next operation depends on.
     frontier: BTreeSet<usize>,
     /// For each stream of the capture, the number of its operations that precede this stream's next
     /// operation.
@@ -99,7 +99,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns, for each operation, the number of the stream on which the operation runs.
+    /// Returns, for each operation, the number of its stream.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

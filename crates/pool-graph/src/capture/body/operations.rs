@@ -1,5 +1,5 @@
-//! The operations that a body can enqueue on the session's streams, which are fills, copies, and
-//! arbitrary work of the caller.
+//! The operations that a body can enqueue on the session's streams: fills, copies, and arbitrary
+//! work of the caller.
 
 use std::sync::Arc;
 
@@ -67,9 +67,9 @@ impl Capture<'_> {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: the memory of both views belongs to the arena or to leased blocks, and the
-            // graph will keep the arena and all of these blocks alive. The views refer to two
-            // different regions, which do not overlap while both of them are in use.
+            // SAFETY: the memory of both views belongs to the arena or to leased blocks. The graph
+            // will keep the arena and all of these blocks alive. The views refer to two different
+            // regions, which do not overlap while both of them are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -115,10 +115,10 @@ impl Capture<'_> {
     /// # Safety
     ///
     /// All memory that the work accesses during any replay must satisfy one of two conditions. The
-    /// first condition is that the memory belongs to the views in `uses`, and that the work writes
-    /// only to views that are declared as written. The second condition is that the memory belongs
-    /// to the caller or to the graph's state, stays valid, and is not used by any other code. The
-    /// second condition must hold for as long as the graph exists, or until an
+    /// first condition is that the memory belongs to the views in `uses`. The work must write only
+    /// to views that are declared as written. The second condition is that the memory belongs to
+    /// the caller or to the graph's state. The memory must stay valid, and no other code may use
+    /// it. The second condition must hold for as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
     /// with `mem::forget` exists forever, and no code waits for its runs. If the graph's state
     /// borrows memory, so that `S` is not `'static`, the caller must also ensure that the graph is
@@ -126,15 +126,16 @@ impl Capture<'_> {
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work that is
-    /// enqueued on the stream while the closure runs, including kernels that other threads launch.
-    /// If the work fails halfway, the caller is also responsible for the nodes that the work has
-    /// already added.
+    /// enqueued on the stream while the closure runs. Such work includes kernels that other threads
+    /// launch. If the work fails halfway, the caller is also responsible for the nodes that the
+    /// work has already added.
     ///
-    /// The modules of all launched kernels must stay loaded for as long as the graph lives, or
-    /// until an [update](crate::CapturedGraph::update) has replaced the work and succeeded. The
-    /// same applies to everything else that a replay uses, such as a library's handle together with
-    /// the library's kernels and workspace. [`keep`](Self::keep) moves such a value, or a clone of
-    /// a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
+    /// modules may be unloaded earlier if an [update](crate::CapturedGraph::update) has replaced
+    /// the work and succeeded. The same applies to everything else that a replay uses, such as a
+    /// library's handle together with the library's kernels and workspace. [`keep`](Self::keep)
+    /// moves such a value, or a clone of a
+    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///

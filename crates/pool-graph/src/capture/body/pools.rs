@@ -15,8 +15,7 @@ use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, KeptValues, StreamCapture};
 
-/// The pools of a body's scopes, which consist of one pool for each stream on which a scope has
-/// been opened.
+/// The pools of a body's scopes. There is one pool for each stream with an opened scope.
 pub(crate) struct Pools {
     // Rust drops fields in the order of their declaration. The pools must be dropped before the
     // stream that they use.
@@ -29,8 +28,8 @@ pub(crate) struct Pools {
 /// different stream.
 pub(super) struct DryStream {
     // Rust drops fields in the order of their declaration. First, the capture is discarded and the
-    // stream is destroyed. After that, eager pools may wait for the context again, and objects
-    // whose destruction was deferred until the end of the capture are destroyed.
+    // stream is destroyed. After that, eager pools may wait for the context again. Objects are
+    // destroyed if their destruction was deferred until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,

@@ -24,8 +24,8 @@ pub(crate) struct Region {
     /// The handles of the last nodes on the stream at the time when the region was allocated. All
     /// uses of the region follow these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write. Before the first write, the field contains the stream on which
-    /// the region was allocated.
+    /// The stream of the last write. Before the first write, the field contains the stream that the
+    /// region was allocated on.
     pub(crate) writer: usize,
     /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,
@@ -39,8 +39,8 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The additional record of the region's uses, which exists only for memory that the session
-    /// owns.
+    /// The additional record of the region's uses. The record exists only for memory that the
+    /// session owns.
     pub(crate) access: RegionAccess,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Turn {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the nodes at which these uses end.
+    /// The handles of the last nodes of these uses.
     pub(crate) until: Vec<u64>,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct Uses {
     /// The handles of the nodes that use the region and that the capture itself added. The list is
     /// empty in a dry run.
     pub(crate) known: Vec<u64>,
-    /// The handles of the nodes at which the uses on this stream end. Each node that uses the
-    /// region is one of these nodes or precedes one of them. If an operation uses the region, the
-    /// list contains the nodes of this operation. If the region is lent, the list contains the last
+    /// The handles of the last nodes of the uses on this stream. Each node that uses the region is
+    /// one of these nodes or precedes one of them. If an operation uses the region, the list
+    /// contains the nodes of this operation. If the region is lent, the list contains the last
     /// nodes of the stream, which has waited for all users of the view.
     pub(crate) until: Vec<u64>,
 }
@@ -150,7 +150,7 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams for which an operation must wait before it uses the region.
+    /// Returns the streams that an operation must wait for before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
@@ -211,8 +211,8 @@ fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the nodes at which the uses of the region end. If the use added no nodes, the method
-    /// changes nothing.
+    /// Sets the last nodes of the region's uses. If the use added no nodes, the method changes
+    /// nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

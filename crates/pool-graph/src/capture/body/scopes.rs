@@ -73,7 +73,7 @@ impl<'c> Capture<'c> {
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
     /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
-    /// and fills at such addresses, in which case the probe returns the driver's error. The copies
+    /// and fills at such addresses. In this case, the probe returns the driver's error. The copies
     /// and fills that the views provide avoid this error.
     ///
     /// ```compile_fail,E0521

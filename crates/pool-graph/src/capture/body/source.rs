@@ -31,7 +31,7 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The account of a body, and the number of the stream that a pool of this body uses.
+/// The account of a body, and the stream number of one of the body's pools.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
@@ -196,9 +196,9 @@ unsafe impl BlockSource for FromArena {
     }
 }
 
-// SAFETY: the memory lives as long as the graph, the capture's `KeptValues` own each launched
-// function, and the work of a dry run is never executed. The only block is the region that the
-// creator of this source passed, and only the view that this pool returns uses the region. The pool
+// SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
+// function. The work of a dry run is never executed. The only block is the region that the creator
+// of this source passed, and only the view that this pool returns uses the region. The pool
 // requests one word more than the view needs. The block may lack this additional word, but no work
 // accesses memory beyond the end of the view.
 unsafe impl BlockSource for FromView {

@@ -27,7 +27,8 @@ pub(crate) enum NodeOwner {
     Caller,
 }
 
-/// A node that an operation has added, with its kind and the memory that its parameters refer to.
+/// A node that an operation has added. The node is stored with its kind and the memory in its
+/// parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

@@ -1,5 +1,5 @@
-//! The steps of a body, stored as a sequence of hashes. A comparison of the hashes shows at which
-//! step a capture differs from the dry run of its plan.
+//! The steps of a body, stored as a sequence of hashes. A comparison of the hashes shows the step
+//! where a capture differs from the dry run of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ pub(crate) enum BodyStep {
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` contains the memory that the operation
-    /// uses, and a flag that is `true` if the operation writes to this memory.
+    /// uses, and a flag for each use. The flag is `true` if the operation writes to this memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },

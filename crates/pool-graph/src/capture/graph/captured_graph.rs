@@ -32,18 +32,18 @@ use crate::verify::Verification;
 ///   use. The second kind refers to blocks that a lease of the session keeps. A caller that
 ///   enqueues other work must use `unsafe` code, and promises that the memory of this work also
 ///   stays valid. Work that was enqueued on a stream without using the capture is detected. To
-///   detect such work, the capture records the last nodes of each stream, and requires that each
-///   node of the graph belongs to an operation of the capture. No other code can end the capture
-///   and run its graph, because the capture begins on a private stream.
-/// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive
+///   detect such work, the capture records the last nodes of each stream. The capture also requires
+///   that each node of the graph belongs to an operation of the capture. No other code can end the
+///   capture and run its graph, because the capture begins on a private stream.
+/// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs with such a lease can
 ///   no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
-///   executable graph, because its handle is never exposed, and all launches use the same stream.
+///   executable graph, because its handle is never exposed. All launches use the same stream.
 ///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
 ///   graph, the state and finally the leases. If another thread is capturing at this time, the
-///   state and the leases are dropped immediately, but the driver's objects are not destroyed until
+///   state and the leases are dropped immediately. The driver's objects are not destroyed until
 ///   that capture has ended. If the stream cannot be synchronized, nothing is freed.
 ///   Synchronization fails while the stream is being captured explicitly, or if the driver returns
 ///   an error although the context has not been destroyed.
@@ -51,12 +51,12 @@ use crate::verify::Verification;
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///   different streams may share a block only if none of these graphs writes to the block. The
 ///   capture checks this condition before each operation that writes, even during an update.
-/// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back
-///   and has checked that full edges order any two temporaries that share bytes.
+/// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back.
+///   The verifier has checked that full edges order any two temporaries that share bytes.
 /// - *An update takes effect completely or not at all.* An update is a separate capture that uses
 ///   the graph's memory. The body of the update performs the same steps as before, and the result
 ///   is verified like the first capture. The old nodes and their host memory are destroyed only
-///   when no run uses them, because all earlier runs have completed and all later runs use the new
+///   when no run uses them. All earlier runs have then completed, and all later runs use the new
 ///   nodes. If the driver does not report whether it performed the update, the graph keeps the host
 ///   memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
@@ -69,8 +69,8 @@ use crate::verify::Verification;
 ///   buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
 ///   functions that scopes have launched and the values that [`keep`](crate::Capture::keep)
-///   received, until the driver has destroyed this handle. A caller that enqueues other work
-///   promises that the modules of this work stay loaded.
+///   received. The handle owns them until the driver has destroyed the handle. A caller that
+///   enqueues other work promises that the modules of this work stay loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -239,8 +239,8 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
-    /// on this stream. A replay makes two driver calls, one that sets the current context and one
-    /// that launches the graph.
+    /// on this stream. A replay makes two driver calls. The first call sets the current context,
+    /// and the second call launches the graph.
     ///
     /// # Errors
     ///
@@ -305,7 +305,7 @@ impl<S> CapturedGraph<S> {
         state.ok_or(self)
     }
 
-    /// Returns the stream on which the graph runs.
+    /// Returns the stream of the graph.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         self.setup.resources().stream()

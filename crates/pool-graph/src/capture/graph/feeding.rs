@@ -41,8 +41,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, with
-    /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer, or with
+    /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, or with
+    /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer. Fails with
     /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call can
     /// also return the same errors as [`write`](Self::write). If the error comes from the driver,
     /// the copy may have been enqueued and may still write to the block. For all other errors,

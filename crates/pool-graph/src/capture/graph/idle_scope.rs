@@ -32,9 +32,9 @@ use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries, which are not in use between replays. Eager code in the scope therefore needs
-    /// no additional device memory. The scope's memory is valid only until the closure returns.
-    /// Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
+    /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
+    /// needs no additional device memory. The scope's memory is valid only until the closure
+    /// returns. Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
     /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
@@ -105,7 +105,7 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
+/// The pool of a scope between replays, and the loan of the memory that the pool allocates from.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -140,14 +140,14 @@ impl Drop for IdlePool {
 
 /// A block source for the pool of a scope between replays.
 struct IdleArena {
-    /// The address at which the arena begins.
+    /// The start address of the arena.
     address: u64,
     blocks: RefCell<Blocks>,
 }
 
 /// The blocks that the pool has allocated, identified by their offsets in the arena.
 struct Blocks {
-    /// The offset at which the next new block begins.
+    /// The offset of the next new block.
     next: u64,
     end: u64,
     /// The size of each block in bytes, keyed by the block's offset.

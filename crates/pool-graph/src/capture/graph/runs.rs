@@ -16,8 +16,7 @@ use crate::driver::{Executable, Graph};
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// The queue entry that is reserved for objects that cannot be destroyed when the graph is
-    /// dropped.
+    /// The reserved queue entry for objects that cannot be destroyed when the graph is dropped.
     pub(super) place: Option<LeftoversPlace>,
 }
 
@@ -25,11 +24,11 @@ pub(super) struct Runs {
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// The host memory from which copies in the graph read.
+    /// The host memory that copies in the graph read from.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// The host buffers of updates for which the driver did not report whether it performed them.
+    /// The host buffers of updates that the driver may or may not have performed.
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
@@ -66,8 +65,7 @@ impl Runs {
         Self { of: Some(parts), resources, place: Some(place) }
     }
 
-    /// Returns the executable graph and the objects that belong to it, which exist until the graph
-    /// is dropped.
+    /// Returns the executable graph and its objects, which exist until the graph is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph has no executable" })
     }

@@ -1,5 +1,5 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order in which they are returned. The buffers are
+//! when it is created, and reuses them in the order they are returned. The buffers are
 //! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
 //! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates a
 //! buffer or waits for a buffer.
@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// dropped, it waits for the pending copies of its available buffers. If a ticket is dropped after
 /// its pool, the ticket waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order in which they were returned. The copies of the buffers
-    /// at the front complete first.
+    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
@@ -110,7 +110,7 @@ impl StagingPool {
         self.config
     }
 
-    /// Returns the CUDA context to which the buffers belong.
+    /// Returns the CUDA context that the buffers belong to.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
@@ -168,7 +168,7 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The range of `bytes` bytes at `to` must be allocated in the stream's context, and the caller
+    /// The range of `bytes` bytes at `to` must be allocated in the stream's context. The caller
     /// must have the right to write to it in stream order. The buffer must have just been taken
     /// from the pool, and must contain at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(

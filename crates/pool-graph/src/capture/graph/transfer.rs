@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks during which the host waits for the device, and changes to
-//! the graph's host arguments.
+//! Copies to and from a graph's blocks that make the host wait for the device, and changes to the
+//! graph's host arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -63,7 +63,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// Returns the same errors as [`read`](Self::read), or [`CaptureError::SharedBlock`] if a graph
     /// on another stream also uses the block. If the error comes from the driver, the copy may
-    /// still write to the block later, so the block is recorded as written by this graph.
+    /// still write to the block later. The block is therefore recorded as written by this graph.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,

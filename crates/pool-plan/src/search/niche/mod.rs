@@ -2,26 +2,26 @@
 //! on the floor of one section.
 //!
 //! At each vertex of the search tree, the search selects one section and its floor, which is the
-//! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
-//! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
-//! place each of the items that can begin at the floor. As the last option, the search leaves the
-//! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
-//! another open item.
+//! lowest offset of the section's unplaced items. The floor is a niche of the skyline, as in the
+//! checks of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries
+//! to place each of the items that can begin at the floor. As the last option, the search leaves
+//! the floor empty. If the floor stays empty, each item that could begin at the floor must rest on
+//! another unplaced item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
-//! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
-//! the floor, each of them rests on another item, because an item that rests on nothing could be
-//! moved down. If some plan is consistent with a vertex, some plan is therefore also consistent
-//! with one of the vertex's children.
+//! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
+//! is at the floor. Each of these items then rests on another item. An item that rests on nothing
+//! could be moved down. If some plan is consistent with a vertex, some plan is therefore also
+//! consistent with one of the vertex's children.
 //!
-//! A section may be selected only if no open item fits below the items that can begin at its floor.
-//! A section with the lowest floor can always be selected. Apart from this restriction, the search
-//! may choose any section, which is its advantage over a search that places items in order of their
-//! offsets. The search focuses on the sections that failed most often (weighted degrees, Boussemart
-//! et al. 2004), and does not repeat their failures for each arrangement of distant sections. The
-//! search restarts with other preferences after a number of dead ends, and this number increases
-//! with each restart. The weights of failures are kept for a number of restarts, and are then
-//! reset.
+//! A section may be selected only if no unplaced item fits underneath the items that can begin at
+//! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
+//! the search may choose any section. This is its advantage over a search that places items in
+//! order of their offsets. The search focuses on the sections that failed most often (weighted
+//! degrees, Boussemart et al. 2004). The search does not repeat their failures for each arrangement
+//! of distant sections. The search restarts with other preferences after a number of dead ends, and
+//! this number increases with each restart. The weights of failures are kept for a number of
+//! restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -32,15 +32,15 @@ use crate::random::Random;
 
 /// The number of dead ends before the first restart of the search.
 const FIRST_DEAD_ENDS: f64 = 200.0;
-/// The factor by which the number of dead ends grows between two restarts.
+/// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts after which the weights are reset, because the weights may have led the
-/// search away from all plans.
+/// The number of restarts before the weights are reset. The weights may have led the search away
+/// from all plans.
 const MEMORY: usize = 64;
-/// The factor by which the number of dead ends before the first restart grows each time the weights
-/// are reset.
+/// The number of dead ends before the first restart grows by this factor each time the weights are
+/// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The share of the capacity up to which the search treats slack as zero.
+/// The search treats slack as zero up to this share of the capacity.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
@@ -53,12 +53,12 @@ const MOST_CHANGES: usize = 1 << 22;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
     /// Selects a section with little slack and many failures, whose floor is below the ends of all
-    /// open items.
+    /// unplaced items.
     Failures,
     /// Selects the section with the lowest floor.
     Floor,
     /// Selects a section with little slack and many failures, whose floor is below the ends of the
-    /// open items around it.
+    /// unplaced items around it.
     Neighbourhood,
 }
 
@@ -118,14 +118,14 @@ pub(crate) struct NicheSearch<'a> {
     restarts: usize,
     /// The number of dead ends since the last restart.
     dead_ends: f64,
-    /// The number of dead ends after which the search restarts.
+    /// The number of dead ends before the search restarts.
     patience: f64,
     /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// For each item, the lowest top of its sections, and the value of `choices` for which this top
-    /// was computed.
+    /// For each item, the lowest top of its sections, and the value of `choices` when this top was
+    /// computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
     choices: u64,
@@ -315,9 +315,9 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Returns `true` if no open item fits below an item that can begin at the floor of a section.
-    /// The tops of an item's sections are read only once for each selection, because a long-lived
-    /// item is a candidate in many sections.
+    /// Returns `true` if no unplaced item fits below an item that can begin at the floor of a
+    /// section. The tops of an item's sections are read only once for each selection, because a
+    /// long-lived item is a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {

@@ -23,7 +23,7 @@ fn told(source: CudaError) -> GraphMemoryError<CudaError> {
 }
 
 fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
-    told(CudaError::Call { call: "a call of cudarc", code: error.into() })
+    told(CudaError::Call { call: "a cudarc call", code: error.into() })
 }
 
 /// Runs a pool that grows, is leased, reset and trimmed, and is dropped before the lease.
