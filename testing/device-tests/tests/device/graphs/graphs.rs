@@ -237,7 +237,7 @@ fn a_graph_with_memory_nodes_is_refused() {
     });
     let error = made.expect_err("it has memory nodes");
     assert_eq!(error, CaptureError::MemoryNodes { nodes: 2 });
-    assert!(error.to_string().contains("acquire from the capture"));
+    assert!(error.to_string().contains("acquire the memory from the capture"));
 }
 
 /// The addresses in nodes reveal work outside the declared views.

@@ -178,7 +178,7 @@ fn a_slice_from_before_is_used_in_a_body() {
                 Err(error) => {
                     assert!(event_tracking, "{error}");
                     let text = error_chain(&error).to_string();
-                    for words in ["cudarc slice", "event tracking", "disable_event_tracking"] {
+                    for words in ["every slice", "event tracking", "disable_event_tracking"] {
                         assert!(text.contains(words), "{text}");
                     }
                 }

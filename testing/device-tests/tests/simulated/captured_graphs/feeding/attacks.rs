@@ -47,7 +47,7 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
             StagingPool::with_config(&context, StagingConfig { buffers: 1, bytes: 8 }).unwrap();
         let too_small = CaptureError::StagingTooSmall { requested: 9, capacity: 8 };
         let text = too_small.to_string();
-        assert!(text.contains("9 bytes") && text.contains("has 8"), "{text}");
+        assert!(text.contains("9 bytes") && text.contains("buffer of 8 bytes"), "{text}");
         let too_small = Err(too_small);
         assert_eq!(graph.enqueue_write(&mut small, &input, &[0_u8; 9]), too_small);
         assert_eq!(graph.enqueue_read::<u8>(&mut small, &input, 9).map(drop), too_small);
