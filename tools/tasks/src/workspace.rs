@@ -34,6 +34,8 @@ struct Package {
 struct Target {
     name: String,
     kind: Vec<String>,
+    #[serde(default)]
+    crate_types: Vec<String>,
     #[serde(default, rename = "required-features")]
     required_features: Vec<String>,
 }
@@ -68,9 +70,13 @@ impl Workspace {
         self.packages.iter().find(|package| package.name == name)?.rust_version.as_deref()
     }
 
-    /// Returns every example, in the order of the manifests.
+    /// Returns every example that is a program, in the order of the manifests. An example that is a
+    /// library, such as a module for a browser, cannot be run.
     pub fn examples(&self) -> impl Iterator<Item = Example<'_>> {
-        let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
+        let is_example = |target: &&Target| {
+            let is_library = target.crate_types.iter().any(|crate_type| crate_type != "bin");
+            target.kind.iter().any(|kind| kind == "example") && !is_library
+        };
         self.packages.iter().flat_map(move |package| {
             let examples = package.targets.iter().filter(is_example);
             examples.map(|target| Example {
@@ -121,7 +127,8 @@ mod tests {
             "packages": [
                 { "name": "a", "version": "1.0.0", "targets": [{ "name": "a", "kind": ["lib"] }] },
                 { "name": "b", "version": "2.0.0", "targets": [
-                    { "name": "first", "kind": ["example"] },
+                    { "name": "first", "kind": ["example"], "crate_types": ["bin"] },
+                    { "name": "library", "kind": ["example"], "crate_types": ["cdylib"] },
                     { "name": "suite", "kind": ["test"] },
                     { "name": "second", "kind": ["example"], "required-features": ["device"] }
                 ] }
