@@ -89,33 +89,16 @@ impl DlpackExporter for DeviceArray {
     }
 }
 
-#[pymethods]
-impl DeviceArray {
-    #[new]
-    fn new(shape: Vec<usize>) -> PyResult<Self> {
-        let numbers: Vec<f32> = (0..shape.iter().product()).map(|i| i as f32).collect();
-        let array = on_device()?.pool.try_take_from(&numbers).map_err(failed)?;
-        let address = array.view().address();
-        Ok(Self { array: Mutex::new(Some(array)), shape, address })
-    }
-
-    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
-    fn __dlpack__<'py>(
-        &self,
-        py: Python<'py>,
-        stream: Option<Bound<'py, PyAny>>,
-        max_version: Option<(u32, u32)>,
-        dl_device: Option<(u32, i32)>,
-        copy: Option<bool>,
-    ) -> PyResult<Py<PyAny>> {
-        let request = ExportRequest::parse(stream.as_ref(), max_version, dl_device, copy)?;
-        export_dlpack(self, py, request)
-    }
-
-    fn __dlpack_device__(&self) -> (u32, i32) {
-        self.device().into()
-    }
+/// Takes an array of ascending numbers, and returns it with its address.
+fn take(shape: &[usize]) -> PyResult<(Owned<Cuda, f32>, u64)> {
+    let numbers: Vec<f32> = (0..shape.iter().product()).map(|i| i as f32).collect();
+    let array = on_device()?.pool.try_take_from(&numbers).map_err(failed)?;
+    let address = array.view().address();
+    Ok((array, address))
 }
+
+protocol!(DeviceArray, |shape| take(shape)
+    .map(|(array, address)| (Mutex::new(Some(array)), address)));
 
 /// The legacy default stream as a consumer of tensors.
 struct LegacyDefault;

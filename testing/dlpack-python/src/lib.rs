@@ -1,8 +1,5 @@
 //! Arrays of a pool for Python: given away, lent, and taken from others.
 
-#[cfg(feature = "cuda")]
-mod device;
-
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use dlpark::ffi::{DLDevice, DLManagedTensor, DLManagedTensorVersioned};
@@ -12,6 +9,41 @@ use pool_facade::pool_dlpack::{HostTensor, TensorError, export, export_shared};
 use pool_facade::{Cpu, Owned, SharedPool};
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
+
+/// Python's protocol for a class of arrays. The expression is a function that returns the array for
+/// a shape, and the array's address.
+macro_rules! protocol {
+    ($class:ident, $new:expr) => {
+        #[pymethods]
+        impl $class {
+            #[new]
+            fn new(shape: Vec<usize>) -> PyResult<Self> {
+                let (array, address) = ($new)(&shape)?;
+                Ok(Self { array, shape, address })
+            }
+
+            #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+            fn __dlpack__<'py>(
+                &self,
+                py: Python<'py>,
+                stream: Option<Bound<'py, PyAny>>,
+                max_version: Option<(u32, u32)>,
+                dl_device: Option<(u32, i32)>,
+                copy: Option<bool>,
+            ) -> PyResult<Py<PyAny>> {
+                let request = ExportRequest::parse(stream.as_ref(), max_version, dl_device, copy)?;
+                export_dlpack(self, py, request)
+            }
+
+            fn __dlpack_device__(&self) -> (u32, i32) {
+                self.device().into()
+            }
+        }
+    };
+}
+
+#[cfg(feature = "cuda")]
+mod device;
 
 /// The pool of the module.
 static POOL: LazyLock<SharedPool<Cpu>> = LazyLock::new(SharedPool::default);
@@ -34,11 +66,14 @@ struct SharedArray {
     address: usize,
 }
 
-/// Takes an array of ascending numbers.
-fn take(shape: &[usize]) -> PyResult<Owned<Cpu, f32>> {
+/// Takes an array of ascending numbers, and returns it with its address.
+fn take(shape: &[usize]) -> PyResult<(Owned<Cpu, f32>, usize)> {
     let length = shape.iter().product();
-    POOL.try_take_with(length, |i| i as f32)
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+    let array = POOL
+        .try_take_with(length, |i| i as f32)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let address = array.as_ptr().addr();
+    Ok((array, address))
 }
 
 fn refused(error: impl std::fmt::Display) -> PyErr {
@@ -97,40 +132,8 @@ impl DlpackExporter for SharedArray {
     }
 }
 
-/// Python's protocol for both classes.
-macro_rules! protocol {
-    ($class:ident, $new:expr) => {
-        #[pymethods]
-        impl $class {
-            #[new]
-            fn new(shape: Vec<usize>) -> PyResult<Self> {
-                let array = take(&shape)?;
-                let address = array.as_ptr().addr();
-                Ok(Self { array: ($new)(array), shape, address })
-            }
-
-            #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
-            fn __dlpack__<'py>(
-                &self,
-                py: Python<'py>,
-                stream: Option<Bound<'py, PyAny>>,
-                max_version: Option<(u32, u32)>,
-                dl_device: Option<(u32, i32)>,
-                copy: Option<bool>,
-            ) -> PyResult<Py<PyAny>> {
-                let request = ExportRequest::parse(stream.as_ref(), max_version, dl_device, copy)?;
-                export_dlpack(self, py, request)
-            }
-
-            fn __dlpack_device__(&self) -> (u32, i32) {
-                self.device().into()
-            }
-        }
-    };
-}
-
-protocol!(Array, |array| Mutex::new(Some(array)));
-protocol!(SharedArray, Arc::new);
+protocol!(Array, |shape| take(shape).map(|(array, address)| (Mutex::new(Some(array)), address)));
+protocol!(SharedArray, |shape| take(shape).map(|(array, address)| (Arc::new(array), address)));
 
 fn import(object: &Bound<'_, PyAny>) -> PyResult<Result<HostTensor<f32>, TensorError>> {
     let tensor = from_dlpack(object.as_borrowed(), None, Some(false))?;

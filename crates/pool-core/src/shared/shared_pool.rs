@@ -61,10 +61,10 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
 /// dropped, its block becomes idle. The pool limits its size to five quarters of the peak of live
 /// bytes plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
-/// limit. If a new block would exceed this limit, the pool may give the array a larger idle block.
-/// That block is at most four times as large as the array. While arrays occupy such larger blocks,
-/// the pool may hold more memory than this limit. The peak is measured whenever the pool is about
-/// to grow. The method [`trim`](Self::trim) frees all idle blocks.
+/// limit. If a new block would exceed this limit, the pool may store the array in an idle block of
+/// up to four times the array's size. The pool can exceed the limit while it stores arrays in
+/// larger blocks than they need. The peak is measured whenever the pool is about to grow. The
+/// method [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
