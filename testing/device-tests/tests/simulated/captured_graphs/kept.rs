@@ -115,6 +115,35 @@ fn a_value_waits_for_an_object_that_was_not_destroyed() {
     }
 }
 
+/// A value whose destructor only counts.
+struct Counted(Arc<AtomicU64>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The driver may have performed an update that returns an unknown error. The graph then needs the
+/// values from before the update and those of the update.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_update_with_an_unknown_outcome_keeps_both_values() {
+    let simulator = start();
+    let [old, new] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let dropped = || [&old, &new].map(|drops| drops.load(Ordering::Relaxed));
+    let mut graph = graph_with(Counted(Arc::clone(&old)));
+    simulator.fail_call("cuGraphExecUpdate_v2", 1, 999);
+    let updated = graph.update(|capture, ()| body(capture, Counted(Arc::clone(&new))));
+    assert!(updated.is_err());
+    simulator.forget_failures();
+    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(dropped(), [0, 0]);
+    drop(graph);
+    assert_eq!(dropped(), [1, 1]);
+    simulator.assert_clean();
+}
+
 /// While any session captures, no destructor runs, because it may invalidate that capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
