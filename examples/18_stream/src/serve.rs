@@ -3,8 +3,7 @@
 //! alternately, each with its own allocator.
 
 use std::io::{BufRead, Write};
-
-use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 use crate::Failure;
 use crate::churn::Churn;
@@ -75,11 +74,15 @@ impl Service {
                 }
             }
             Some(workers) => {
-                let lanes = self.lanes.par_iter_mut().enumerate();
-                let work =
-                    |(lane, own): (usize, &mut Lane)| own.measured(film.frame(number + lane));
-                let measured: Result<Vec<Record>, Failure> =
-                    workers.install(|| lanes.map(work).collect());
+                // Each worker processes its own camera's frames. If workers stole frames from each
+                // other, a worker's pool could see a frame for the first time in any iteration.
+                let lanes: Vec<Mutex<&mut Lane>> = self.lanes.iter_mut().map(Mutex::new).collect();
+                let measured = workers.broadcast(|worker| {
+                    let lane = worker.index();
+                    let mut own = lanes[lane].lock().unwrap_or_else(PoisonError::into_inner);
+                    own.measured(film.frame(number + lane))
+                });
+                let measured: Result<Vec<Record>, Failure> = measured.into_iter().collect();
                 records.extend(measured?.into_iter().map(|record| held(record, &self.resident)));
             }
         }
