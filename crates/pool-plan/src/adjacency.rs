@@ -8,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a value with only one list. The list is empty and not finished.
+    /// Creates a single list, which is empty and still open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The parts of a graph problem: the edges between operations, and the buffers that operations use.
+//! The edges between the operations of a graph, and the buffers that the operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -72,8 +72,8 @@ pub struct GraphBuffer {
     pub offset: Option<u64>,
     /// The alloc marker. Every use of the buffer is either this operation or comes after it.
     ///
-    /// Memory may become available between two operations, on a stream that waits for events. In
-    /// this case, add an operation to the graph that represents this point.
+    /// Memory may become available between two operations of a stream that waits for events. In
+    /// this case, represent this point in the graph by an additional operation.
     pub allocated_by: usize,
     /// The free markers. Every use of the buffer is either one of these operations or precedes one
     /// of them.

@@ -65,9 +65,9 @@ pub(crate) fn check_intervals(
 
 /// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
 ///
-/// In the worst plan of a solver, all buffers are stacked on top of each other and on top of the
-/// highest fixed buffer. Padding is added to each of them. If the sum of all sizes and paddings
-/// fits in the integer type, later arithmetic on offsets never overflows.
+/// In the worst plan that a solver can compute, all buffers are stacked on top of each other and on
+/// top of the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and
+/// paddings fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

@@ -1,5 +1,5 @@
 //! The order relation between the buffers of a graph. For each buffer, the relation lists the
-//! buffers that begin after all of its uses.
+//! buffers that begin after all uses of this buffer.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::tasks;
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin
-/// after all of its uses.
+/// after all uses of this buffer.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the columns of the relation.

@@ -33,10 +33,11 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until the first plan of a graph is computed, as a multiple of the time for
-/// computing the order relation. The values are [without conflicts, additional time if all buffers
-/// conflict]. If there are many conflicts, the solver spends most of the time on them.
+/// computing the order relation. The first value applies if no buffers conflict, and the second
+/// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
+/// on the conflicts.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The number of rows in the order relation per row that is sampled to estimate the share of
+/// The interval between the rows of the order relation that are sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
@@ -362,9 +363,9 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items. The result reuses the memory of the order
-/// relation. Also returns the number of such pairs for each item, including the pair of the item
-/// with itself.
+/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. The
+/// number includes the pair of the item with itself. The result reuses the memory of the order
+/// relation.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

@@ -188,7 +188,7 @@ impl Timeline {
     }
 }
 
-/// Converts time spans to spans of sections. Also returns the number of sections.
+/// Converts time spans to spans of sections, and returns these spans with the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     // The conversion must not be interrupted, because there is no earlier plan that could be
     // returned.

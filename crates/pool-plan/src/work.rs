@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The number of passes between two checks of the clock, which take about 50 microseconds.
+/// The number of passes between two checks of the clock. These passes take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions that stop the planner.

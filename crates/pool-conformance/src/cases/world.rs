@@ -48,7 +48,7 @@ impl<'p, P: Probe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the case began. After a refused
-    /// allocation, a pool does not guarantee that it stops allocating at some point.
+    /// allocation, a pool may allocate again even if the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }

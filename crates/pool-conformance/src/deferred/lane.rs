@@ -35,9 +35,9 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to a buffer of its queue but does not own the buffer. A `Copy` block can
-/// represent a driver's reference-counted handle in the same way. A table in the context then owns
-/// the handle, and the block refers to it.
+/// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
+/// reference-counted handles can be stored in a table of the context, so that a `Copy` block can
+/// refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 

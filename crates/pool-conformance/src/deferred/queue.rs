@@ -56,8 +56,8 @@ impl Queue {
         self.make_moved(bytes, 0)
     }
 
-    /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method is
-    /// the same as [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
+    /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method
+    /// behaves like [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

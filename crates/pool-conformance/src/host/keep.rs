@@ -21,12 +21,12 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs after the slice has been acquired from the pool.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Runs if the pool refused the acquire of the slice.
+    /// Runs if the pool could not acquire the slice.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error that reports that no slice was kept, because the body ended early or the acquire was
-/// refused.
+/// The error that reports that no slice was kept, because the body ended early or the acquire
+/// failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {

@@ -33,8 +33,7 @@ impl Extent {
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// Returns the memory of the same slice, for an acquire that requested the given number of
-    /// bytes.
+    /// Returns the same memory, with `asked` as the number of bytes that the acquire requested.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }

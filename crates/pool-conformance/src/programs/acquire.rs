@@ -315,7 +315,7 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Acquires a copy, and tries to give the copy a shape of a different length. Checks the error,
-    /// and that the copy keeps its slot and contents.
+    /// and checks that the copy keeps its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -333,8 +333,8 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil. Checks the error, and that the request consumed no
-    /// slot.
+    /// Makes a request that no pool can fulfil. Checks the error, and checks that the request
+    /// consumed no slot.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

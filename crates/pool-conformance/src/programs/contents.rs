@@ -48,15 +48,15 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole. The zeroed bytes include bytes that were written
-            // by a use without a mark.
+            // A dirty range is zeroed as a whole, including bytes that were written without marking
+            // the slot.
             Self::Stack(_) => {}
         }
     }
 
-    /// Records that an acquire which marks its slot requested a range of a block, in the same way
-    /// as [`write`](Self::write). The range starts at `offset`, and its first `written` bytes have
-    /// been written.
+    /// Records a requested range in the same way as [`write`](Self::write), for an acquire that
+    /// marks its slot. The range starts at `offset`, and its first `written` bytes have been
+    /// written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {

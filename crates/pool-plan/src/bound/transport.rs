@@ -125,8 +125,8 @@ impl<'a> Transport<'a> {
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // For each sender, the index of the word of its row that is read next. For each receiver,
-        // the index of the giver that is tried next.
+        // For each sender, the index of the next word to read in its row. For each receiver, the
+        // index of the next giver to try.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();

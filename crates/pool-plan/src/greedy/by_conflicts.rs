@@ -5,8 +5,8 @@
 //! second method scans a list of placed items in address order, and looks up each of them in the
 //! new item's row. An item is removed from the list of placed items after all items that conflict
 //! with it have been placed. If items are placed in order of their starts, the list is short,
-//! because few items are live at the same time. If most items conflict, the list is no longer than
-//! the set of conflicts that the first method would have to sort.
+//! because few items are live at the same time. If most items conflict, the list is at most as long
+//! as the list that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -107,8 +107,8 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Removes an item from the list if it conflicts with no unplaced item. Because the set of
-    /// unplaced items only shrinks, a word of an item's row is not read again after it contains no
+    /// Removes an item from the list if it conflicts with no unplaced item. The set of unplaced
+    /// items only shrinks, so a word of an item's row is never read again once it contains no
     /// unplaced item. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);

@@ -1,5 +1,5 @@
-//! A placer that places the buffers of a timeline in the order of their starts. An allocator serves
-//! requests in the order of their arrival in the same way.
+//! A placer that places the buffers of a timeline in the order of their starts. An online allocator
+//! also serves requests in the order of their arrival.
 //!
 //! All buffers that have already been placed started earlier. A new buffer can therefore overlap
 //! only buffers that are live at its start. The placer therefore tracks the free ranges at only one

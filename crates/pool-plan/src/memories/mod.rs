@@ -3,8 +3,8 @@
 //!
 //! The planner finds plans with three methods. The planner first places buffers greedily in all
 //! memories. The planner then searches locally for assignments in which each memory is planned
-//! separately. If there are at most 64 buffers, it also searches exhaustively. Prices per byte
-//! prove a lower bound on the cost of every plan.
+//! separately. If there are at most 64 buffers, the planner also searches exhaustively. Prices per
+//! byte prove a lower bound on the cost of every plan.
 
 mod exhaustive;
 mod greedy;

@@ -14,16 +14,18 @@ const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// The maximum number of times that a niche search doubles its number of steps: [without a
-/// capacity, with a capacity]. Without a capacity, other searches are just as useful.
+/// The number of rounds after which a niche search stops doubling its number of steps. The first
+/// number applies without a capacity, and the second number applies with a capacity. Without a
+/// capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// The maximum work of a niche search in a round, measured in items and sections: [without a
-/// capacity, with a capacity].
+/// The maximum work of a niche search in a round, measured in items and sections. The first limit
+/// applies without a capacity, and the second limit applies with a capacity.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. The actual number of steps is a
-/// multiple of this number, given by the round's term of Luby's sequence.
+/// The number of steps of a search that restarts in each round. In each round, this number is
+/// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The number of searches that restart in each round: [for the goal, for an easier capacity].
+/// The number of searches for the goal, and the number of searches for an easier capacity, that
+/// restart in each round.
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
@@ -82,8 +84,9 @@ pub(super) struct Exact<'a> {
     seed: u64,
     /// The capacity of the plans that the continued searches look for.
     goal: Option<u64>,
-    /// The searches for the goal, one for each lasting order. A search is created when it first
-    /// runs, because creating it takes milliseconds if there are many items.
+    /// The searches for the goal that make no random choices, one for each order of the items. A
+    /// search is created when it first runs, because creating it takes milliseconds if there are
+    /// many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to

@@ -127,8 +127,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried. A heuristic also counts as untried if
-    /// only one of the two rules for the last tie was tried.
+    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
+    /// of its recipes, which break the last tie by position or by name, were tried.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];

@@ -21,7 +21,7 @@ use crate::work::Limit;
 /// The number of conflicts per item that each repair checks in a round. The total number of
 /// conflicts is limited by `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The limits on the number of conflicts that each repair checks in a round: [minimum, maximum].
+/// The minimum and the maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
@@ -32,9 +32,9 @@ const LOCAL_ROUNDS: u64 = 8;
 /// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The limits on the number of conflicts that each repair checks in the first round: [minimum,
-/// maximum]. The limits apply if no capacity is set and there are many items. The number of
-/// conflicts doubles from round to round.
+/// The minimum and the maximum number of conflicts that each repair checks in the first round. The
+/// limits apply if no capacity is set and there are many items. The number of conflicts doubles
+/// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// The number of conflicts per item that each repair checks in the first round, if no capacity is
 /// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.

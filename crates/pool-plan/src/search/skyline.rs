@@ -135,8 +135,9 @@ impl<'a> Skyline<'a> {
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed. The item
-    /// then blocks no other item at its lowest offset.
+    /// Returns `true` if all items that conflict with the given item have been placed. If the
+    /// result is `true`, the item can be placed at its lowest offset without blocking any other
+    /// item.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)

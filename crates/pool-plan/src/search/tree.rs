@@ -148,7 +148,8 @@ impl<'a> Search<'a> {
     /// each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks from before an update cannot be compared with ranks from after it.
+        // Ranks that were assigned before an update cannot be compared with ranks that were
+        // assigned after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();

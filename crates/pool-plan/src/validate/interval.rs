@@ -35,7 +35,7 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
-/// is not live when most of the buffers are live.
+/// is not live at the time with the most live buffers.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {

@@ -16,12 +16,12 @@
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This is its advantage over a search that places items in
-//! order of their offsets. The search focuses on the sections that failed most often (weighted
-//! degrees, Boussemart et al. 2004). The search does not repeat their failures for each arrangement
-//! of distant sections. The search restarts with other preferences after a number of dead ends, and
-//! this number increases with each restart. The weights of failures are kept for a number of
-//! restarts, and are then reset.
+//! the search may choose any section. This choice is the advantage of a niche search over a search
+//! that places items in order of their offsets. The niche search focuses on the sections that
+//! failed most often (weighted degrees, Boussemart et al. 2004). The search does not repeat the
+//! failures of these sections for each arrangement of distant sections. The search restarts with
+//! other preferences after a number of dead ends, and this number increases with each restart. The
+//! weights of failures are kept for a number of restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -40,13 +40,14 @@ const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The search treats slack as zero up to this share of the capacity.
+/// The share of the capacity that is added to the slack of each section, so that small differences
+/// in slack do not matter.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
-/// restarts. The maximum number of changes occupies 96 MiB of memory.
+/// restarts. This number of changes occupies 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
