@@ -176,9 +176,9 @@ pub trait Probe: 'static {
 
     /// Returns the acquire methods for elements of any `Copy` type, which only host backends
     /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
-    /// `Some(HostForms::new())`. Random programs mix host methods, which mark slots, with all other
-    /// methods. If `host_forms` returns `None`, random programs use only methods that every backend
-    /// supports.
+    /// `Some(HostForms::new())`. Random programs mix host methods, which may leave uninitialized
+    /// bytes in blocks, with all other methods. If `host_forms` returns `None`, random programs use
+    /// only methods that every backend supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }

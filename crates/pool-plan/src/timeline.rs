@@ -119,9 +119,9 @@ impl Timeline {
         totals
     }
 
-    /// Returns, for each item, the rank of the broadest section in which it is live. The broadest
-    /// of all sections has rank 0. An item without spans is ranked last. Returns `None` if `watch`
-    /// stopped the computation.
+    /// Returns, for each item, the lowest rank of any section in which the item is live. The
+    /// section with the most live bytes has rank 0. An item without spans is ranked last. Returns
+    /// `None` if `watch` stopped the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);

@@ -9,7 +9,8 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// Code that runs in an inner scope and returns a slice to keep.
+/// Code that runs in an inner scope before and after a slice is acquired. The slice outlives the
+/// inner scope.
 pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs before the slice is acquired from the pool. If `before` returns `false`, no slice is
     /// acquired or kept.
@@ -35,7 +36,8 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Keeps a slice that is acquired in an inner scope. Returns `None` if no slice was kept.
+/// Acquires a slice in an inner scope, and keeps the slice after the scope has ended. Returns
+/// `None` if no slice was kept.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,

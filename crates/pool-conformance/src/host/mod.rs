@@ -1,6 +1,5 @@
 //! Operations that random programs use only with scopes of host backends. The operations use
-//! elements of any `Copy` type, uninitialized memory, vectors, and slices that are kept when their
-//! scope ends.
+//! elements of any `Copy` type, uninitialized memory, vectors, and slices that outlive their scope.
 
 mod calls;
 mod element;

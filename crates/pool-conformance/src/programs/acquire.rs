@@ -192,7 +192,7 @@ impl<P: Probe> Machine<'_, P> {
 
     /// Checks a view that was handed out with recycled contents, at `offset` in a block that
     /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
-    /// does not poison memory, all bytes that an earlier use wrote to its marked slot must be zero.
+    /// does not poison memory, all bytes that an earlier use left in a marked slot must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,

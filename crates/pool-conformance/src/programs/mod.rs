@@ -10,8 +10,8 @@
 //! block was freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
-//! vectors, and slices that are kept after their scope ends. Elements with padding leave
-//! uninitialized bytes behind in a block, and later reads of these bytes must return zeros.
+//! vectors, and slices that outlive their scope. Elements with padding leave uninitialized bytes
+//! behind in a block, and later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The module [`strategy`] generates random programs that can be
 //! shrunk, and a test can run any program.

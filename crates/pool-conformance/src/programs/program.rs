@@ -118,7 +118,7 @@ pub struct Nested {
     pub steps: Vec<Step>,
 }
 
-/// An inner scope that keeps one slice.
+/// An inner scope, and one slice that outlives the scope.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
@@ -128,8 +128,8 @@ pub struct Keep {
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The range of the slice that is kept. The start and the end of the kept range are taken
-    /// modulo the length plus one. An array is always kept as a whole.
+    /// The part of the slice that outlives the scope. The start and the end of the kept range are
+    /// taken modulo the length plus one. An array is always kept as a whole.
     pub part: [usize; 2],
 }
 

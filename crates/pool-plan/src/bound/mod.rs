@@ -43,8 +43,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter. The function makes only a few passes over the buffers
-    // for each alignment, before the first plan is computed.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // buffers for each alignment, before the first plan is computed.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();

@@ -99,9 +99,9 @@ impl Recipe {
 }
 
 impl Measures<'_> {
-    /// Returns the recipes of a portfolio. The list begins with the fastest recipe, continues with
-    /// the textbook heuristics, and ends with all other recipes. The textbook heuristics are sorted
-    /// by how well they work on most problems.
+    /// Returns the recipes for the greedy plans of a portfolio. The list begins with the fastest
+    /// recipe, continues with the textbook heuristics, and ends with all other recipes. The
+    /// textbook heuristics are sorted by how well they work on most problems.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -148,7 +148,7 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// Returns the order for a recipe, or `None` if `watch` stopped the computation.
+    /// Returns the order that a recipe describes, or `None` if `watch` stopped the computation.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;

@@ -86,8 +86,8 @@ impl MemoryProblem {
 
 /// Returns an error if the buffers that are live at one time exceed the total capacity of the
 /// memories that they allow.
-// Uncounted: the loop needs no counter. The function makes only a few passes over the buffers for
-// each set of memories, before the first plan is computed.
+// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+// buffers for each set of memories, before the first plan is computed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {

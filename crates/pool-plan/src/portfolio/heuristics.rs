@@ -16,7 +16,7 @@ pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
     threads: usize,
-    /// The peak that makes all further recipes unnecessary.
+    /// The peak at which no further recipe needs to be tried.
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
@@ -92,7 +92,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
-            // If a recipe meets the target, the recipes that follow it are not needed.
+            // If the plan of a recipe meets the target, all later recipes are unnecessary.
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -159,7 +159,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 }
 
-/// The outcome of computing the plan of a recipe.
+/// The outcome of computing a plan with a recipe.
 enum Made {
     /// The plan was completed.
     Plan {

@@ -41,7 +41,7 @@ pub(super) struct Quest<'a> {
     pub(super) peak: u64,
     /// The capacity that the repair must reach in the end.
     pub(super) goal: u64,
-    /// The granule of all offsets and peaks, in bytes.
+    /// The number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,
 }
 

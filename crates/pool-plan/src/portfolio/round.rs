@@ -81,7 +81,7 @@ enum Finding {
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The granule of all offsets and peaks, in bytes.
+    /// The number of bytes that divides all offsets and peaks.
     granule: u64,
 }
 
@@ -277,9 +277,9 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the granule of all offsets in canonical plans. The peaks of canonical plans have the
-/// same granule. For every plan, there is a canonical plan with the same or a lower peak. If a peak
-/// is impossible, all peaks up to the next multiple of the granule are impossible too.
+/// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
+/// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
+/// peaks up to the next multiple of this number are also impossible.
 // Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {

@@ -141,8 +141,8 @@ impl Instance {
 
 /// Returns a set of mutually conflicting items that contains `item`. Larger items are added before
 /// smaller items.
-// Uncounted: the loop needs no counter. The function only reads the words of a few rows. Its caller
-// checks the clock before each call.
+// Uncounted: the loop needs no counter, because the function only reads the words of a few rows.
+// The caller checks the clock before each call.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
