@@ -48,9 +48,9 @@ pub trait Probe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the start address of a view. If blocks have no addresses, returns a number that
-    /// identifies the bytes of the view. The first byte of a block must have a multiple of the
-    /// backend's alignment as its number, and the number must increase by one for each byte.
+    /// Returns the start address of a view, or a number that identifies the bytes of the view if
+    /// blocks have no addresses. The first byte of a block must have a multiple of the backend's
+    /// alignment as its number, and the number must increase by one for each byte.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -137,8 +137,8 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements that are created one at a time by code that may acquire from the same
-    /// scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
+    /// Acquires elements that are created one at a time by code that may acquire memory from the
+    /// same scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
     /// default, `acquire_with` creates the elements in the same order, and the host then writes
     /// them to a view.
     ///

@@ -4,10 +4,10 @@
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. The use of bundles excludes some plans. Bundles are nevertheless useful. Bundles can
-//! reassemble a rectangle that was divided by straight cuts, and the tensors of a neural network
-//! form chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
-//! lifetimes.
+//! combined. The use of bundles excludes some plans, but bundles are useful for many problems.
+//! Bundles can reassemble a rectangle that was divided by straight cuts, and the tensors of a
+//! neural network form chains. Chains are formed before piles, because equal sizes are a stronger
+//! hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;

@@ -80,8 +80,8 @@ pub struct GraphBuffer {
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker. The buffer could
-    /// then never be used.
+    /// is refused if a path of edges leads from a free marker to the alloc marker. Such a buffer
+    /// could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The role of the buffer, which determines whether the buffer may share bytes with other

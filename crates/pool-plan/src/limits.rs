@@ -13,8 +13,8 @@ pub(crate) const MOST_SPANS: usize = 1 << 20;
 /// bit per pair of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
-/// The maximum number of edges in a graph, which is also the maximum number of free markers of all
-/// its buffers.
+/// The maximum number of edges in a graph. The same limit applies to the total number of free
+/// markers in a graph.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
 /// Returns the name that messages use for a buffer. The name is the buffer's own name, or the

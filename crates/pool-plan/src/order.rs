@@ -11,8 +11,8 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The maximum size, in words, of the part of the matrix of operations and buffers that is built at
-/// one time. The maximum equals 32 MiB.
+/// The maximum number of words in each part of the operation matrix, which is built one part at a
+/// time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin

@@ -65,9 +65,9 @@ impl IntervalProblem {
     /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
-    /// completed. The first plan is no worse than the earlier plan if `last` contains an offset for
-    /// every buffer. No buffer may have become larger, have a longer lifetime or need a larger
-    /// alignment.
+    /// completed. The first plan is no worse than the earlier plan if two conditions are met. Every
+    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime or
+    /// a larger alignment than in the earlier plan.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -214,8 +214,9 @@ impl HappensBeforeProblem {
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
-    /// Every buffer must have an offset in `last`. No buffer may have become larger, have a longer
-    /// lifetime or need a larger alignment. No ordering between operations may have been removed.
+    /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
+    /// lifetime or a larger alignment than in the earlier plan. No ordering between operations may
+    /// have been removed.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).

@@ -82,8 +82,8 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and its block is then
-    // reused unchanged.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and the block of slot
+    // 2 is reused unchanged afterwards.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);

@@ -178,7 +178,8 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders all work of other queues on a block before everything that is enqueued later.
+    /// Orders all work that other queues enqueued on a block before all work that is enqueued
+    /// later.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);

@@ -12,7 +12,7 @@
 //!
 //! After changing a case, run the case against the faulty backends to check that it still detects
 //! their mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no
-//! case detects the new mistake, and only then write the new case.
+//! case detects the new mistake before you write the new case.
 
 mod deferred;
 mod host;

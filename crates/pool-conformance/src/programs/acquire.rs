@@ -19,7 +19,7 @@ use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, SharedView, View, Watching};
 
-/// The number of elements in a copy that receives a shape of a different length.
+/// The number of elements in a copy that is given a shape with a different number of elements.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
 /// The contents that a view must have when it is handed out.
@@ -218,8 +218,8 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements that a closure creates. The closure may acquire in the same scope, and may
-    /// panic.
+    /// Acquires elements that a closure creates. The closure may acquire memory in the same scope,
+    /// and may panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe, and then checks fewer bytes.
+/// that it cannot observe, in which case it checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -133,7 +133,7 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The whole range is compared at once, because this is fast under Miri.
+            // The whole range is compared at once, because a single comparison is fast under Miri.
             bytes[start..end] == vec![0; end - start]
         })
     }

@@ -118,7 +118,7 @@ impl<P: Probe> Machine<'_, P> {
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
         // If the acquire fails, the slot for the iterator's elements is released, unless the
-        // iterator has acquired in the same scope.
+        // iterator has acquired memory in the same scope.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {

@@ -81,7 +81,7 @@ pub enum Step {
     Host(HostAcquire),
     /// Keeps a slice that is acquired in an inner scope.
     Keep(Keep),
-    /// Calls a helper function that receives `&Scope` and acquires in this scope.
+    /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
     /// Acquires many small arrays, so that they fill one slot table and need another.
     Burst(Kind, usize),
@@ -97,7 +97,7 @@ pub enum Step {
     Sample,
     /// Opens an inner scope.
     Nested(Nested),
-    /// Creates another pool and opens a scope in it, while this scope is open.
+    /// Creates another pool and opens a scope in it while this scope is open.
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
@@ -170,16 +170,16 @@ pub enum Form {
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires in the same scope before each element with an index that is a multiple of
-    /// `reenter_at`. The code panics before the element at the index `panic_at`.
+    /// acquires memory in the same scope before it creates an element whose index is a multiple of
+    /// `reenter_at`. The code panics before it creates the element at the index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates elements acquires before each element whose index is a multiple of
-        /// `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The code that creates elements acquires memory before it creates an element whose index
+        /// is a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The code that creates elements panics before the element at the index `panic_at`. If
-        /// `panic_at` is `None`, the code does not panic.
+        /// The code that creates elements panics before it creates the element at the index
+        /// `panic_at`. If `panic_at` is `None`, the code does not panic.
         panic_at: Option<usize>,
     },
     /// An array with a shape of fixed rank, from 1 to 6.

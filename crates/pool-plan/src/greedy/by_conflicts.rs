@@ -24,7 +24,7 @@ const PAIRS_A_CONFLICT: u64 = 16;
 /// may grow by its length divided by this number.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items that are placed between two checks of whether the list should be cleaned up.
+/// The number of items that are placed before the placer checks again whether to clean up the list.
 const ITEMS_A_STRIKE: usize = 64;
 
 /// The fixed cost of placing an item, measured in loop passes. The cost of scanning the list is

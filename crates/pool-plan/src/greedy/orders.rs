@@ -91,8 +91,8 @@ impl Recipe {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// If this recipe breaks the last tie by name, returns the same recipe with the last tie broken
-    /// by position. Returns `None` for all other recipes.
+    /// Returns the same recipe with the last tie broken by position, if this recipe breaks the last
+    /// tie by name. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
@@ -223,8 +223,8 @@ impl Measures<'_> {
     }
 }
 
-/// Returns the position of each name in sorted order. If the names are already sorted, returns
-/// `None`. Returns `None` if there are too many names for a second plan with each heuristic.
+/// Returns the position of each name in sorted order. Returns `None` if the names are already
+/// sorted. Returns `None` if there are too many names for a second plan with each heuristic.
 // Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

@@ -118,7 +118,7 @@ impl Room {
         self.pass_if(true, start, end);
     }
 
-    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
+    /// Informs the search, if `is_occupied` is `true`, that the addresses are occupied. The code is
     /// written so that the compiler emits only one branch, on a condition that is rarely true. If
     /// every other buffer in a long list is occupied, mispredicted branches would take more time
     /// than all other work.

@@ -161,7 +161,7 @@ impl<'a> Assignment<'a> {
     /// Adds a buffer to the totals of its memory, or subtracts the buffer if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
-        // The sum of all sizes fits in an `i64`, so each size fits too.
+        // The sum of all sizes fits in an `i64`, so each size also fits.
         let size = i64::try_from(self.instance.size(buffer)).unwrap_or(i64::MAX);
         for &span in self.instance.spans(buffer) {
             self.loads[memory].add(span, sign * size);

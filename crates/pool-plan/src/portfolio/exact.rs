@@ -63,7 +63,7 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities of the plans that the searches of one round look for.
+/// The capacities for which the searches of one round try to find plans.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
@@ -82,7 +82,7 @@ pub(super) struct Exact<'a> {
     /// runs. There are no niche searches if the sections are unordered or if there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity of the plans that the continued searches look for.
+    /// The capacity for which the continued searches try to find a plan.
     goal: Option<u64>,
     /// The searches for the goal that make no random choices, one for each order of the items. A
     /// search is created when it first runs, because creating it takes milliseconds if there are

@@ -18,8 +18,8 @@ const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem. A part consists of unplaced items, stored as a range of indices in
-/// `lists` in order of rank, and of the sections of these items.
+/// A part of the problem, which consists of unplaced items and the sections of these items. The
+/// field `items` is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),

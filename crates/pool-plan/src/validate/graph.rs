@@ -263,7 +263,7 @@ struct Ancestors {
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, represented by indices of operations at either end of an edge.
+/// The markers of a buffer, represented by indices of operations in `joined`.
 struct Markers {
     /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.

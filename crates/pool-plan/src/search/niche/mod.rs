@@ -2,17 +2,17 @@
 //! on the floor of one section.
 //!
 //! At each vertex of the search tree, the search selects one section and its floor, which is the
-//! lowest offset of the section's unplaced items. The floor is a niche of the skyline, as in the
-//! checks of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries
-//! to place each of the items that can begin at the floor. As the last option, the search leaves
-//! the floor empty. If the floor stays empty, each item that could begin at the floor must rest on
-//! another unplaced item.
+//! lowest offset of the section's unplaced items. The floor is a niche of the skyline. Algorithms
+//! for strip packing use such niches to check vertical positions (Côté, Dell'Amico and Iori 2014).
+//! The search tries to place each of the items that can begin at the floor. As the last option, the
+//! search leaves the floor empty. If the floor stays empty, each item that could begin at the floor
+//! must rest on another unplaced item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! is at the floor. Each of these items then rests on another item. An item that rests on nothing
-//! could be moved down. If some plan is consistent with a vertex, some plan is therefore also
-//! consistent with one of the vertex's children.
+//! is at the floor. In this case, each of these items rests on another item. An item that rests on
+//! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
+//! also consistent with one of the vertex's children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
