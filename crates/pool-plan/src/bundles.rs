@@ -26,7 +26,7 @@ const NONE: u32 = u32::MAX;
 /// The items of a timeline, combined into bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
-    /// The items, followed by the bundles. A bundle comes after all of its parts.
+    /// The items, followed by the bundles. Each bundle comes after all of its parts.
     nodes: Vec<Node>,
     /// The number of nodes that represent items.
     items: usize,

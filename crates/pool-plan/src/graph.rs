@@ -70,12 +70,12 @@ pub struct GraphBuffer {
     /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer is either this operation or comes after it.
+    /// The alloc marker. Every use of the buffer either is this operation or comes after it.
     ///
     /// Memory may become available between two operations of a stream that waits for events. In
     /// this case, represent this point in the graph by an additional operation.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer is either one of these operations or precedes one
+    /// The free markers. Every use of the buffer either is one of these operations or precedes one
     /// of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers

@@ -89,7 +89,7 @@ pub struct Placement {
 pub struct Price {
     /// The index of the memory.
     pub memory: usize,
-    /// The time that the price applies to.
+    /// The time to which the price applies.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

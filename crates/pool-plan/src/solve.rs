@@ -239,7 +239,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, the number of conflicts of an item takes the place of its duration.
+        // In a graph, the number of an item's conflicts replaces its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -343,7 +343,7 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     buffers.iter().map(item).collect()
 }
 
-/// Returns the indices of the given numbers, sorted by number.
+/// Returns the indices of the given numbers, in ascending order of the numbers.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
     // The first plan needs the sorted items, so the sort must not be stopped.

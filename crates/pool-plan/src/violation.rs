@@ -69,7 +69,7 @@ pub enum Violation {
     NotAtOnce {
         /// The index of the buffer.
         buffer: usize,
-        /// The time when the largest number of the witness's buffers are live.
+        /// The time at which the most buffers of the witness are live.
         time: i64,
     },
     /// Two buffers of a witness may share bytes, or a buffer is listed twice.

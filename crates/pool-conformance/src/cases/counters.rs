@@ -1,6 +1,6 @@
 //! Test cases for counters and for disjoint memory. The cases use nested scopes, and functions that
 //! only pass a scope to another function. The cases also use helper functions that acquire arrays
-//! while an outer scope contains arrays as well.
+//! while an outer scope contains other arrays.
 
 use pool_core::{Pool, Scope};
 

@@ -37,7 +37,7 @@ impl Buffer {
 
 /// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
 /// reference-counted handles can be stored in a table of the context, so that a `Copy` block can
-/// refer to them.
+/// refer to a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 

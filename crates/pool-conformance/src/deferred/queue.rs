@@ -20,8 +20,8 @@ pub struct Queue {
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// The number that identifies the next buffer. The numbers of buffers are spaced and aligned like
-/// the addresses of blocks.
+/// The number that identifies the next buffer. Buffer numbers are spaced and aligned like the
+/// addresses of blocks.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {

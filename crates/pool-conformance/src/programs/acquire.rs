@@ -103,8 +103,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire method. Returns `None` if the acquire was refused for a reason that the
-    /// model expects.
+    /// Calls an acquire method. Returns `None` if the acquire failed for a reason that the model
+    /// expects.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

@@ -11,8 +11,8 @@ use std::ops::Range;
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
     Slots(BTreeMap<usize, SlotContents>),
-    /// A view may begin anywhere in a block. For each block, the map contains the ranges that were
-    /// marked and that have not been read since.
+    /// A view may begin anywhere in a block. For each block, the map contains the marked ranges
+    /// that have not been read yet.
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 

@@ -79,7 +79,7 @@ pub enum Step {
     /// Acquires a slice with a method that only scopes of host backends provide, and keeps the
     /// slice until the scope is left.
     Host(HostAcquire),
-    /// Keeps a slice that is acquired in an inner scope.
+    /// Runs an inner scope, and keeps a slice that outlives the scope.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
@@ -189,7 +189,7 @@ pub enum Form {
     /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
     /// The row of the split is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy that receives a shape with one element too few. The library must refuse the shape,
+    /// A copy that is given a shape with one element too few. The library must refuse the shape,
     /// and the copy must not change.
     Misshapen,
     /// A request that no pool can fulfil.
@@ -214,7 +214,7 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape whose product of lengths overflows.
+    /// A shape in which the product of the lengths overflows.
     Product,
     /// A shape in which the product of two axes overflows, while a third axis has length zero.
     ProductBesideZero,

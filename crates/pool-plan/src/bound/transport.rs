@@ -1,11 +1,10 @@
 //! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
 //! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element can send an amount of flow up to its weight, and can receive the same amount. An
-//! edge of unlimited capacity leads from each element to every later element. The bits of the
-//! relation represent the edges, so only edges that carry flow need to be listed. Memory use
-//! therefore grows with the number of elements rather than with the number of pairs in the
-//! relation.
+//! Each element can send flow up to its weight, and can also receive flow up to its weight. An edge
+//! of unlimited capacity leads from each element to every later element. The bits of the relation
+//! represent the edges, so only edges that carry flow need to be listed. Memory use therefore grows
+//! with the number of elements rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
@@ -111,8 +110,8 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop terminates. Each iteration of the loop does one of three things. Each of these
-    /// three things can happen only finitely often before the next thing in the list must happen:
+    /// The loop terminates, because each iteration does one of three things. Each thing in the
+    /// following list can happen only a finite number of times before the next thing must happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither

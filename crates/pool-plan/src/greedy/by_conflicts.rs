@@ -1,6 +1,6 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
-//! The placer has two methods of finding the placed items that conflict with a new item. The first
+//! The placer has two methods for finding the placed items that conflict with a new item. The first
 //! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
 //! second method scans a list of placed items in address order, and looks up each of them in the
 //! new item's row. An item is removed from the list of placed items after all items that conflict
@@ -17,7 +17,7 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The placer uses the list of placed items up to this ratio of item pairs to conflicts.
+/// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
 /// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it
@@ -36,7 +36,7 @@ const PASSES_BESIDE: usize = 32;
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
-    /// `true` if a large share of all item pairs are in conflict.
+    /// `true` if a large share of all item pairs conflict.
     is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,

@@ -46,7 +46,7 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
+    /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers, before the first plan is computed.
@@ -96,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // As the search proceeds, it accepts smaller and smaller increases in cost.
+            // As the search proceeds, it accepts only smaller and smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)

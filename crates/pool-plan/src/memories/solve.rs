@@ -244,7 +244,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Lowers the limits of all memories whose peaks exceeded their capacities. Each limit is
-    /// lowered by the excess, or by an eighth of the limit if an eighth is more.
+    /// lowered by the excess or by an eighth of the limit, whichever is larger.
     fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
         for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
             let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));

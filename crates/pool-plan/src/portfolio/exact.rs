@@ -24,8 +24,7 @@ const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// The number of steps of a search that restarts in each round. In each round, this number is
 /// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The number of searches for the goal, and the number of searches for an easier capacity, that
-/// restart in each round.
+/// The numbers of searches that restart in each round, for the goal and for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
@@ -41,7 +40,7 @@ const MOST_WORK: u64 = 1 << 24;
 const LITTLE_WORK: u64 = 1 << 21;
 /// Up to this number of items, the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// Up to this number of items, most of the time of a round is spent on exact searches.
+/// Up to this number of items, most of a round's time is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.

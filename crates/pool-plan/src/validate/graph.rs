@@ -4,9 +4,9 @@
 //!
 //! If two buffers share bytes, at most one of them can be finished before the other begins, because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
-//! buffers that share bytes with a given buffer. If their number equals the number of ordered
-//! pairs, all of them are ordered relative to the given buffer. The validator stores no pairs, so
-//! its memory use grows linearly with the size of the problem.
+//! buffers that share bytes with a given buffer. If the number of ordered pairs equals the number
+//! of these buffers, all of them are ordered relative to the given buffer. The validator stores no
+//! pairs, so its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};

@@ -75,8 +75,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// An event in the life of a buffer. The event is a tuple that consists of the time, `true` for a
-/// start, and the buffer's index, first byte and end.
+/// The start or the end of a span during which a buffer is live. The event is a tuple that consists
+/// of the time, `true` for a start, and the buffer's index, first byte and end.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there

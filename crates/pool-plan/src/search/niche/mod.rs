@@ -35,7 +35,7 @@ const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
 /// The number of restarts before the weights are reset. The weights may have led the search away
-/// from all plans.
+/// from every plan that fits.
 const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
