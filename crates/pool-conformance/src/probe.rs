@@ -49,8 +49,8 @@ pub trait Probe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns the start address of a view, or a number that identifies the bytes of the view if
-    /// blocks have no addresses. The first byte of a block must have a multiple of the backend's
-    /// alignment as its number, and the number must increase by one for each byte.
+    /// blocks have no addresses. The number of a block's first byte must be a multiple of the
+    /// backend's alignment. Each following byte must have the next higher number.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }

@@ -205,8 +205,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the amounts that each element sends and receives. Returns `None` if flow uses an
-    /// edge that is not in the relation.
+    /// Returns the amounts of flow that each element sends and receives. Returns `None` if flow
+    /// uses an edge that is not in the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // elements.

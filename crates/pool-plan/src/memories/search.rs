@@ -86,8 +86,8 @@ impl<'a> Assignment<'a> {
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves that were made since the best assignment. Each entry contains a buffer and its
-        // memory before the move.
+        // The moves that were made since the best assignment was found. Each entry contains a
+        // buffer and its memory before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {

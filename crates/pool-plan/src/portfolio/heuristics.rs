@@ -37,9 +37,9 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in the order of an earlier plan, or the plan of the
-    /// first recipe if there is no earlier plan. The first plan has no time limit. `bound` is a
-    /// lower bound on the peak of every plan.
+    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
+    /// plan, the function returns the plan of the first recipe. The first plan has no time limit.
+    /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
         let made = if let Some(order) = self.measures.last_order() {
