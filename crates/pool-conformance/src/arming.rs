@@ -1,6 +1,6 @@
-//! A host backend whose views can arm their slot. A device's views arm their slot when they are
-//! used in a way that the pool cannot see. After a view has armed its slot, the backend records the
-//! calls to `reuse`.
+//! A host backend whose views can arm their slot with `SlotRef::arm`. The views of a device arm
+//! their slot when they are used in a way that the pool cannot see. After a view has armed its
+//! slot, the backend records the calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -61,7 +61,7 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 }
 
 impl<B: HostBackend, E> ArmingView<B, E> {
-    /// Arms the slot, as a use of the view on another stream would.
+    /// Arms the slot, as if the view had been used on another stream.
     pub fn arm(&self) {
         // SAFETY: the view is in use, because its elements are borrowed for the view's lifetime
         // `'s`, which outlives the borrow of `self`. The current thread owns the pool, because a
@@ -246,9 +246,9 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
-            // SAFETY: a block that had a view contains at least one byte. The block's first byte is
-            // initialized, as `first_bytes_at_reuse` requires, and the caller promises that no view
-            // of the block exists.
+            // SAFETY: a view was created for the block, so the block contains at least one byte.
+            // The block's first byte is initialized, as `first_bytes_at_reuse` requires, and the
+            // caller promises that no view of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
         // SAFETY: the caller upholds the contract of `reuse`, and `B` requires nothing more.

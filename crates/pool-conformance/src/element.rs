@@ -64,7 +64,8 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// The number of elements after which contents repeat. Under Miri, creating an element takes at
-/// least a microsecond, so contents repeat after 61 elements, which is not the length of any block.
+/// least a microsecond, so contents repeat after 61 elements. No block contains exactly 61
+/// elements.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents that are generated from `seed`.

@@ -151,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset, from the start of the block, where the access would have ended.
+        /// The offset from the start of the block at which the access would have ended.
         end: usize,
     },
 }

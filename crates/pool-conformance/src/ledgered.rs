@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 /// A host backend with a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe {
 /// LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger sees only the calls that the pool makes. To check that `free` really frees the
+/// The ledger records only the calls that the pool makes. To check that `free` really frees the
 /// memory, use a leak checker.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 

@@ -44,8 +44,8 @@
 //! run_random_dynamic(test_cases(), ToyProbe::default);
 //! ```
 //!
-//! If a backend has a work queue, its probe needs two more kinds of methods, as in
-//! [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
+//! A probe for a backend with a work queue needs two additional kinds of methods. For an example,
+//! see [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
 //! ([`Probe::write_later`], [`Probe::read_later`]), so that the tests can check the order of work.
 //! Methods of the second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]).
 //! If a probe does not support a method, the cases that need the method are printed as `SKIPPED`.

@@ -48,9 +48,9 @@ pub trait Probe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the start address of a view. If blocks have no addresses, returns a number that
-    /// identifies the bytes of the view. Like addresses, the identifying numbers must count bytes,
-    /// starting at a multiple of the backend's alignment.
+    /// Returns the start address of a view, or a number that identifies the bytes of the view if
+    /// blocks have no addresses. The number of a block's first byte must be a multiple of the
+    /// backend's alignment. Each following byte must have the next higher number.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -76,9 +76,9 @@ pub trait Probe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work. Users of the backend do not wait
-    /// either after they have enqueued a kernel or a copy. The work may run at any time before the
-    /// next wait, on the queue of the view's pool.
+    /// the view's length. The call does not wait for the work. Users of a backend also do not wait
+    /// after they enqueue a kernel or a copy. The work may run at any time before the next wait, on
+    /// the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
     /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
@@ -89,8 +89,8 @@ pub trait Probe: 'static {
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The returned function returns the view's elements as they are
-    /// after all work that was enqueued before `read_later`. Work that was enqueued later does not
+    /// the view has been dropped. The returned function returns the elements that the view contains
+    /// when all work enqueued before `read_later` has run. Work that was enqueued later does not
     /// affect the result.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
@@ -122,7 +122,7 @@ pub trait Probe: 'static {
     }
 
     /// Returns the shape that is stored in a descriptor of the shape cache. If the descriptor is
-    /// new, it is first used for `dims`.
+    /// new, the method first stores `dims` in it.
     ///
     /// # Errors
     ///
@@ -137,10 +137,10 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements one at a time, created by code that may acquire from the same scope. If
-    /// the backend supports `try_acquire_with`, `acquire_with` should call it. By default,
-    /// `acquire_with` creates the elements in the same order, and the host then writes them to a
-    /// view.
+    /// Acquires elements that are created one at a time by code that may acquire memory from the
+    /// same scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
+    /// default, `acquire_with` creates the elements in the same order, and the host then writes
+    /// them to a view.
     ///
     /// # Errors
     ///
@@ -176,9 +176,9 @@ pub trait Probe: 'static {
 
     /// Returns the acquire methods for elements of any `Copy` type, which only host backends
     /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
-    /// `Some(HostForms::new())`. Random programs mix host methods, which mark slots, with all other
-    /// methods. If `host_forms` returns `None`, random programs use only methods that every backend
-    /// supports.
+    /// `Some(HostForms::new())`. Random programs mix host methods, which may leave uninitialized
+    /// bytes in blocks, with all other methods. If `host_forms` returns `None`, random programs use
+    /// only methods that every backend supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }
@@ -187,11 +187,11 @@ pub trait Probe: 'static {
     /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
     /// block.
     ///
-    /// The blocks are reported by the backend itself ([`HeapBackend`](crate::HeapBackend)), or by
-    /// an adaptor that sees the pool's calls ([`LedgeredBackend`](crate::LedgeredBackend)). A use
-    /// of a freed block is detected only if the backend keeps freed memory and records the use
-    /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses of
-    /// freed blocks.
+    /// The blocks are reported either by the backend itself ([`HeapBackend`](crate::HeapBackend)),
+    /// or by an adaptor that intercepts the pool's calls
+    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block is detected only if
+    /// the backend keeps freed memory and records the use ([`Ledger::note_fault`]). For all other
+    /// backends, only a sanitizer or Miri detects uses of freed blocks.
     ///
     /// # Errors
     ///

@@ -20,12 +20,11 @@ impl Source {
         Self(bytes)
     }
 
-    /// Lends the bytes to an upload.
+    /// Passes the bytes to an upload as its source.
     pub(crate) fn lend<R>(&self, upload: impl FnOnce(&[u8]) -> R) -> R {
         let (start, length) = (self.0.as_ptr().cast::<u8>(), self.0.len());
         // SAFETY: an `AtomicU8` has the same memory representation as a `u8`. Writing to the bytes
-        // requires access to `self`, which is borrowed while the bytes are lent and stays on this
-        // thread.
+        // requires access to `self`, which is borrowed during the upload and stays on this thread.
         upload(unsafe { std::slice::from_raw_parts(start, length) })
     }
 

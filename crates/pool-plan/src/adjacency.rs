@@ -1,4 +1,5 @@
-//! Lists of 32-bit indices. Pairs of indices can be grouped into lists by their first members.
+//! Lists of 32-bit indices, and a function that groups pairs of indices into lists by their first
+//! members.
 
 /// Several lists of 32-bit indices, stored one after the other in a single vector.
 #[derive(Clone, Debug)]
@@ -8,7 +9,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a value with only one list. The list is empty and not finished.
+    /// Creates a single list, which is empty and still open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }

@@ -2,7 +2,8 @@
 
 use crate::transposed::merge_transposed;
 
-/// The number of words in a matrix below which a second thread would start too late to help.
+/// The minimum number of words in a matrix for which a second thread is started. For a smaller
+/// matrix, the thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
 /// The maximum number of threads. More threads would only wait for the memory bus.
@@ -23,16 +24,16 @@ impl BitMatrix {
     }
 
     /// Resets the matrix to zeros, and reuses its allocation if the allocation is large enough. All
-    /// zeros are written explicitly. Reading a page before writing to it causes a second page
-    /// fault, and all threads must wait for it.
+    /// zeros are written explicitly. If a page is read before it is written, a second page fault
+    /// occurs, and the fault blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns how many threads, up to `threads`, are worth starting if each thread changes a part
-    /// of the matrix.
+    /// Returns the number of threads to start if each thread changes a part of the matrix. The
+    /// number is at most `threads`.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }

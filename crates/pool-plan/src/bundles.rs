@@ -4,10 +4,10 @@
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. The use of bundles excludes some plans. Bundles are nevertheless useful. Bundles can
-//! reassemble a rectangle that was divided by straight cuts, and the tensors of a neural network
-//! form chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
-//! lifetimes.
+//! combined. The use of bundles excludes some plans, but bundles are useful for many problems.
+//! Bundles can reassemble a rectangle that was divided by straight cuts, and the tensors of a
+//! neural network form chains. Chains are formed before piles, because equal sizes are a stronger
+//! hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -17,8 +17,8 @@ use crate::work::Watch;
 /// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
 /// of these passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items in problems that bundles are formed for. For this number of items,
-/// one pass and the first plan of the bundles take a few milliseconds.
+/// The maximum number of items in a problem whose items are combined into bundles. For this number
+/// of items, one pass and the first plan of the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -26,7 +26,7 @@ const NONE: u32 = u32::MAX;
 /// The items of a timeline, combined into bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
-    /// The items, followed by the bundles. A bundle comes after all of its parts.
+    /// The items, followed by the bundles. Each bundle comes after all of its parts.
     nodes: Vec<Node>,
     /// The number of nodes that represent items.
     items: usize,
@@ -127,8 +127,8 @@ impl Bundles {
     /// the same offset.
     // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each edge contains the time when a node ends or begins, the node's size, and `true` if
-        // the node begins.
+        // Each edge consists of a time, the node's size, `true` if the node begins at this time,
+        // and the node's index.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];

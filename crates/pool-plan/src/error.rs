@@ -103,7 +103,8 @@ pub enum PlanError {
         operations: usize,
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
-    /// and one caller for each buffer, and replacing the buffers must not change their number.
+    /// and one caller for each buffer. If the buffers of a record are replaced, their number must
+    /// stay the same.
     #[error("the number of {what} is {count}, but must be {expected}")]
     WrongCount {
         /// The name of the list that has the wrong length.

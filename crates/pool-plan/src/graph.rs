@@ -1,4 +1,4 @@
-//! The parts of a graph problem: the edges between operations, and the buffers that operations use.
+//! The edges between the operations of a graph, and the buffers that the operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -70,18 +70,18 @@ pub struct GraphBuffer {
     /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer is either this operation or comes after it.
+    /// The alloc marker. Every use of the buffer either is this operation or comes after it.
     ///
-    /// Memory may become available between two operations, on a stream that waits for events. In
-    /// this case, add an operation to the graph that represents this point.
+    /// Memory may become available between two operations of a stream that waits for events. In
+    /// this case, represent this point in the graph by an additional operation.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer is either one of these operations or precedes one
+    /// The free markers. Every use of the buffer either is one of these operations or precedes one
     /// of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker. The buffer could
-    /// then never be used.
+    /// is refused if a path of edges leads from a free marker to the alloc marker. Such a buffer
+    /// could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The role of the buffer, which determines whether the buffer may share bytes with other

@@ -31,7 +31,7 @@
 //! The file `docs/planner.md` in the repository describes the algorithms and their sources, and
 //! compares the results with those of other planners.
 //!
-//! No feature is enabled by default, so `thiserror` is the only dependency by default. The crate
+//! No feature is enabled by default, so the only default dependency is `thiserror`. The crate
 //! `pool-plan-cli` provides the command `pool-plan`, and the crate `pool-replay` reads CSV files
 //! and allocator logs.
 //!

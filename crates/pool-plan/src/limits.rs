@@ -13,8 +13,8 @@ pub(crate) const MOST_SPANS: usize = 1 << 20;
 /// bit per pair of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
-/// The maximum number of edges in a graph, which is also the maximum number of free markers of all
-/// its buffers.
+/// The maximum number of edges in a graph. The same limit applies to the total number of free
+/// markers in a graph.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
 /// Returns the name that messages use for a buffer. The name is the buffer's own name, or the
@@ -65,9 +65,9 @@ pub(crate) fn check_intervals(
 
 /// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
 ///
-/// In the worst plan of a solver, all buffers are stacked on top of each other and on top of the
-/// highest fixed buffer. Padding is added to each of them. If the sum of all sizes and paddings
-/// fits in the integer type, later arithmetic on offsets never overflows.
+/// In the worst plan that a solver can compute, all buffers are stacked on top of each other and on
+/// top of the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and
+/// paddings fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

@@ -80,16 +80,16 @@ pub struct Placement {
 /// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
 /// minimum cost of a buffer is its lowest cost in any memory that it allows. The cost of a buffer
 /// in a memory is its traffic cost, plus its size times the sum of the prices over its lifetime.
-/// The prices of a memory may add up to more than its cost per byte. The bound is then reduced by
-/// the difference times the memory's capacity. The prices of a memory without a capacity must not
-/// exceed its cost per byte. (The prices solve the dual of the linear program that assigns buffers
-/// to memories.)
+/// The prices of a memory may add up to more than the memory's cost per byte. In this case, the
+/// bound is reduced by the excess multiplied by the memory's capacity. If a memory has no capacity,
+/// its prices must not add up to more than its cost per byte. (The prices solve the dual of the
+/// linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
     /// The index of the memory.
     pub memory: usize,
-    /// The time that the price applies to.
+    /// The time to which the price applies.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

@@ -52,7 +52,7 @@ impl Options {
         Err(PlanError::BadTolerance { tolerance })
     }
 
-    /// Returns the peak that the solver stops at.
+    /// Returns the peak at which the solver stops.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

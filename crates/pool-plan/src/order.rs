@@ -1,5 +1,5 @@
 //! The order relation between the buffers of a graph. For each buffer, the relation lists the
-//! buffers that begin after all of its uses.
+//! buffers that begin after all uses of this buffer.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -11,12 +11,12 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The maximum size, in words, of the part of the matrix of operations and buffers that is built at
-/// one time. The maximum equals 32 MiB.
+/// The maximum number of words in each part of the operation matrix, which is built one part at a
+/// time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin
-/// after all of its uses.
+/// after all uses of this buffer.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the columns of the relation.

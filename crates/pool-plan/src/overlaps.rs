@@ -159,7 +159,7 @@ pub(crate) struct LazyOverlaps<'a> {
 }
 
 impl<'a> LazyOverlaps<'a> {
-    /// Creates the value without computing the overlaps.
+    /// Stores the timeline without computing its overlaps.
     pub(crate) const fn new(timeline: &'a Timeline) -> Self {
         Self { timeline, made: OnceLock::new() }
     }

@@ -66,13 +66,13 @@ pub struct Certificate {
     /// number of bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
-    /// lower than the exact bound. This happens if computing the exact bound would take more than
-    /// half of the budget.
+    /// lower than the exact bound. The exact bound is not computed if the computation would take
+    /// more than half of the budget.
     pub bound: u64,
     /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,
-    /// A number of bytes below which no plan exists, as an exhaustive search has proved. The number
-    /// is never lower than `bound`.
+    /// A lower bound on the peak, in bytes, that an exhaustive search has proved. The number is
+    /// never lower than `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,

@@ -33,10 +33,11 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until the first plan of a graph is computed, as a multiple of the time for
-/// computing the order relation. The values are [without conflicts, additional time if all buffers
-/// conflict]. If there are many conflicts, the solver spends most of the time on them.
+/// computing the order relation. The first value applies if no buffers conflict, and the second
+/// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
+/// on the conflicts.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The number of rows in the order relation per row that is sampled to estimate the share of
+/// The interval between the rows of the order relation that are sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
@@ -64,9 +65,9 @@ impl IntervalProblem {
     /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
-    /// completed. The first plan is no worse than the earlier plan if `last` contains an offset for
-    /// every buffer. No buffer may have become larger, have a longer lifetime or need a larger
-    /// alignment.
+    /// completed. The first plan is no worse than the earlier plan if two conditions are met. Every
+    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime or
+    /// a larger alignment than in the earlier plan.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -213,8 +214,9 @@ impl HappensBeforeProblem {
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
-    /// Every buffer must have an offset in `last`. No buffer may have become larger, have a longer
-    /// lifetime or need a larger alignment. No ordering between operations may have been removed.
+    /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
+    /// lifetime or a larger alignment than in the earlier plan. No ordering between operations may
+    /// have been removed.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -237,7 +239,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, the number of conflicts of an item takes the place of its duration.
+        // In a graph, the number of an item's conflicts replaces its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -341,7 +343,7 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     buffers.iter().map(item).collect()
 }
 
-/// Returns the indices of the given numbers, sorted by number.
+/// Returns the indices of the given numbers, in ascending order of the numbers.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
     // The first plan needs the sorted items, so the sort must not be stopped.
@@ -362,9 +364,9 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items. The result reuses the memory of the order
-/// relation. Also returns the number of such pairs for each item, including the pair of the item
-/// with itself.
+/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. The
+/// number includes the pair of the item with itself. The result reuses the memory of the order
+/// relation.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

@@ -119,9 +119,9 @@ impl Timeline {
         totals
     }
 
-    /// Returns, for each item, the rank of the broadest section in which it is live. The broadest
-    /// of all sections has rank 0. An item without spans is ranked last. Returns `None` if `watch`
-    /// stopped the computation.
+    /// Returns, for each item, the lowest rank of any section in which the item is live. The
+    /// section with the most live bytes has rank 0. An item without spans is ranked last. Returns
+    /// `None` if `watch` stopped the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -188,7 +188,7 @@ impl Timeline {
     }
 }
 
-/// Converts time spans to spans of sections. Also returns the number of sections.
+/// Converts time spans to spans of sections, and returns these spans with the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     // The conversion must not be interrupted, because there is no earlier plan that could be
     // returned.

@@ -7,8 +7,8 @@
 
 use crate::tasks;
 
-/// The number of squares below which the rows are no longer halved. The words of eight squares fill
-/// one cache line.
+/// The maximum number of squares for which the rows are not halved any further. The words of eight
+/// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
 /// A range of rows of a square matrix.

@@ -12,7 +12,7 @@ pub enum Violation {
     LiveTogether {
         /// The buffer that becomes live first.
         first: usize,
-        /// The buffer that becomes live second.
+        /// The buffer that becomes live later.
         second: usize,
         /// A time when both buffers are live.
         time: i64,
@@ -69,7 +69,7 @@ pub enum Violation {
     NotAtOnce {
         /// The index of the buffer.
         buffer: usize,
-        /// The time when most buffers of the witness are live.
+        /// The time at which the most buffers of the witness are live.
         time: i64,
     },
     /// Two buffers of a witness may share bytes, or a buffer is listed twice.
@@ -79,7 +79,7 @@ pub enum Violation {
     Ordered {
         /// The buffer that is used first.
         first: usize,
-        /// The buffer that is used second.
+        /// The buffer that is used later.
         second: usize,
     },
     /// The plan does not contain exactly one offset for each buffer.

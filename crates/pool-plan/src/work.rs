@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The number of passes between two checks of the clock, which take about 50 microseconds.
+/// The number of passes between two checks of the clock. These passes take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions that stop the planner.
@@ -81,7 +81,7 @@ impl Work {
         self.0.set(self.0.get() + passes as u64);
     }
 
-    /// Counts a loop over a slice, and returns the slice for the loop.
+    /// Counts the passes of a loop over a slice, and returns the slice.
     #[inline]
     pub(crate) fn over<'a, T>(&self, slice: &'a [T]) -> &'a [T] {
         self.count(slice.len());

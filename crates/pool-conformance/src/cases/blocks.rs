@@ -97,7 +97,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         let (before, after) = copied.into_split_at(0)?;
         assert!(before.is_empty() && after.is_empty());
     }
-    // The case acquires again, in a slot whose block has been freed.
+    // The last acquire uses a slot whose block has been freed.
     drop(scope);
     world.write(&mut pool.scope().try_acquire::<f64, _>(10)?, 1);
     pool.trim();
@@ -191,7 +191,7 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // This acquire allocates the array's block in advance, so that the other blocks of this
+            // This line allocates the array's block in advance, so that the other blocks of this
             // round may be adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;

@@ -37,7 +37,7 @@ pub enum Ending {
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
-    /// The backend panicked during an allocation, as the case had requested.
+    /// The backend panicked during an allocation, as the case requested.
     Panicked,
     /// The probe does not support an operation that the case needs.
     Skipped(SkipReason),

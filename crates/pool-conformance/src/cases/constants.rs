@@ -1,4 +1,4 @@
-//! Test cases for constants, which are arrays that a dynamic pool holds below its scopes. Scopes
+//! Test cases for constants, which are arrays that a dynamic pool stores below its scopes. Scopes
 //! can read constants, and constants can be created from the contents of a scope.
 
 use pool_core::{
@@ -77,7 +77,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // Trimming the scope has freed only the large temporary.
+    // Trimming the scope freed only the large temporary.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Test cases for counters and for disjoint memory. The cases use nested scopes, and functions that
-//! only pass a scope on. The cases also use helper functions that acquire while an outer scope
-//! holds arrays.
+//! only pass a scope to another function. The cases also use helper functions that acquire arrays
+//! while an outer scope contains other arrays.
 
 use pool_core::{Pool, Scope};
 
@@ -44,7 +44,7 @@ fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Checks that outer and inner scopes can cross the end of a slot table in both directions.
+/// Checks the counters of outer and inner scopes whose slots extend into further slot tables.
 fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let ends: &[u64] = if cfg!(miri) { &[30] } else { &[0, 29, 30, 31, 32, 61, 62, 63] };
     for &taken in ends {

@@ -1,6 +1,6 @@
-//! Test cases for dynamic pools. The cases test checkpoints, rewinding at the root, depths without
-//! a checkpoint, stale handles, and handles from other pools. The cases also test a scope that is
-//! used together with handles.
+//! Test cases for dynamic pools. The cases test checkpoints, rewinds at the root, nonexistent
+//! depths, stale handles, and handles from other pools. The cases also test a scope that is used
+//! together with handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -50,8 +50,8 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // If the root entry of the checkpoint stack is intact, the next checkpoint is the first one,
-    // and records no active slots.
+    // If the root entry of the checkpoint stack is intact, the next checkpoint has depth 1 and
+    // records no active slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();

@@ -1,5 +1,5 @@
-//! Test cases for work that the pool cannot see. A view can give its memory to work that the pool
-//! cannot see, and then arms its slot. `reuse` must make this work run before the slot's block is
+//! Test cases for work that the pool cannot see. If a view hands its memory to work that the pool
+//! cannot see, the view arms its slot. `reuse` must make this work run before the slot's block is
 //! used again or freed. A case is skipped if the pool can see all work on the backend's views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
@@ -103,6 +103,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// The reason for skipping a backend if the host cannot write to its memory.
+/// The reason for skipping a backend if the host cannot write to the backend's memory.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -75,7 +75,7 @@ fn of_size<P: Probe, T: Sample>(
     Ok(())
 }
 
-/// Returns, for each power of two, the lengths in elements whose sizes in bytes are closest to it.
+/// Returns the lengths, in elements, whose sizes in bytes are closest to each power of two.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

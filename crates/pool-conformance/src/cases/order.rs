@@ -1,6 +1,6 @@
 //! Test cases for the order of work. An acquire must fill a block after all work that earlier views
 //! of the block enqueued. Work that later views enqueue must run after the fill. A case waits only
-//! at its end, so that no work has run on a queue when a view is first read.
+//! at its end, so that the work on a queue is still pending when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -51,8 +51,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// Lengths in elements, from one element to more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Enqueues work that writes and reads a block through a view, and drops the view. An acquire with
-/// another element type then fills the block.
+/// Enqueues work that writes and reads a block through a view, and drops the view. After the view
+/// is dropped, an acquire with another element type fills the block.
 fn after_former<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,

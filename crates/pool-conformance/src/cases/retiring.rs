@@ -1,6 +1,6 @@
 //! Test cases for blocks that are freed while work on them is still enqueued. A block may be freed
 //! by growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must
-//! still be able to access the block's memory. The memory must be handed out again only after the
+//! still be able to access the block's memory. The memory must not be handed out again until the
 //! work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
@@ -158,7 +158,7 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
 }
 
 /// Checks that a block has really been freed when the pool reports it as freed, even if work on the
-/// block was still enqueued. The pool calls `settle` for this purpose.
+/// block was still enqueued. The pool calls `settle` to wait for this work.
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -82,8 +82,8 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and its block is then
-    // reused unchanged.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and the block of slot
+    // 2 is reused unchanged afterwards.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
@@ -126,8 +126,8 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
-        // In a stack, even an empty array of dynamic rank occupies a cache line, because the pool
-        // needs the array's address to find its shape.
+        // With the stack layout, even an empty array of dynamic rank occupies a cache line, because
+        // the pool needs the array's address to find its shape.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;
@@ -158,8 +158,8 @@ fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 
 fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks. The limit must do so even after sizes are rounded up to the alignment. In a stack,
-    // the first chunk has more room than the small blocks need.
+    // blocks. The limit must meet both conditions even after sizes are rounded up to the alignment.
+    // With the stack layout, the first chunk has more room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;

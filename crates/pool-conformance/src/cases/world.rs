@@ -48,7 +48,7 @@ impl<'p, P: Probe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the case began. After a refused
-    /// allocation, a pool does not guarantee that it stops allocating at some point.
+    /// allocation, a pool may allocate again even if the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
@@ -125,7 +125,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, after a case, that a dynamic pool can still acquire, rewind and reset.
+    /// Checks, after a case, that `acquire`, `rewind` and `reset` still work on a dynamic pool.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

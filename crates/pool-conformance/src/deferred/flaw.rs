@@ -1,6 +1,6 @@
 //! Mistakes that faulty backends make in views of deferred memory.
 
-/// A mistake that the views of a queue's blocks make.
+/// A mistake that a faulty backend makes in its views of deferred memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ViewFlaw {
     /// The views make no mistake.

@@ -35,9 +35,9 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to a buffer of its queue but does not own the buffer. A `Copy` block can
-/// represent a driver's reference-counted handle in the same way. A table in the context then owns
-/// the handle, and the block refers to it.
+/// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
+/// reference-counted handles can be stored in a table of the context, so that a `Copy` block can
+/// refer to a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -178,7 +178,8 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders all work of other queues on a block before everything that is enqueued later.
+    /// Orders all work that other queues enqueued on a block before all work that is enqueued
+    /// later.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);

@@ -20,8 +20,8 @@ pub struct Queue {
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// The number that identifies the next buffer. The numbers of buffers are spaced and aligned like
-/// the addresses of blocks.
+/// The number that identifies the next buffer. Buffer numbers are spaced and aligned like the
+/// addresses of blocks.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {
@@ -56,8 +56,8 @@ impl Queue {
         self.make_moved(bytes, 0)
     }
 
-    /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method is
-    /// the same as [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
+    /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method
+    /// behaves like [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

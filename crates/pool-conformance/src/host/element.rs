@@ -1,6 +1,7 @@
 //! The element types that the tests of the host's acquire methods use. Some types are known to be
-//! plain data. Other types contain padding or pointers, or have invalid values, so writing elements
-//! of these types marks a slot. Each element type generates contents from a seed.
+//! plain data. Other types contain padding or pointers, or have invalid values, so writing such
+//! elements marks the slot as possibly uninitialized. Each element type generates contents from a
+//! seed.
 
 use std::fmt::Debug;
 
@@ -8,7 +9,7 @@ use crate::element::Sample;
 
 /// An element of any `Copy` type whose contents can be recognized in a test.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
-    /// `true` if writing elements of this type marks their slot.
+    /// `true` if writing elements of this type marks their slot as possibly uninitialized.
     const MARKS: bool;
 
     /// Returns element number `index` of the contents that are generated from `seed`.
@@ -77,7 +78,7 @@ macro_rules! with_host_kind {
 pub(super) use with_host_kind;
 
 impl HostKind {
-    /// Returns `true` if writing elements of this type marks their slot.
+    /// Returns `true` if writing elements of this type marks their slot as possibly uninitialized.
     #[must_use]
     pub fn marks(self) -> bool {
         with_host_kind!(self, Element => Element::MARKS)

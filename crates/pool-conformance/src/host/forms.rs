@@ -15,7 +15,7 @@ pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
     /// The element with this index is the next to be created. The code that creates the element may
-    /// itself acquire, and may panic.
+    /// itself acquire memory, and may panic.
     Element(usize),
     /// A vector requested `asked` bytes of the block at `start`, and has written `written` bytes.
     Written { start: usize, written: usize, asked: usize },

@@ -9,7 +9,8 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// Code that runs in an inner scope and returns a slice to keep.
+/// Code that runs in an inner scope before and after a slice is acquired. The slice outlives the
+/// inner scope.
 pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs before the slice is acquired from the pool. If `before` returns `false`, no slice is
     /// acquired or kept.
@@ -21,12 +22,12 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs after the slice has been acquired from the pool.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Runs if the pool refused the acquire of the slice.
+    /// Runs if the pool could not acquire the slice.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error that reports that no slice was kept, because the body ended early or the acquire was
-/// refused.
+/// The error that reports that no slice was kept, because the body ended early or the acquire
+/// failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -35,7 +36,8 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Keeps a slice that is acquired in an inner scope. Returns `None` if no slice was kept.
+/// Acquires a slice in an inner scope, and keeps the slice after the scope has ended. Returns
+/// `None` if no slice was kept.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,

@@ -1,5 +1,5 @@
-//! Runs every acquire method in a slot that a view has armed. Checks how often `reuse` is called
-//! for the block, and what the block contains during the call.
+//! Runs every acquire method in a slot that a view has armed. Checks how many times `reuse` is
+//! called for the block, and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 

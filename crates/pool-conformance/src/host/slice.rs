@@ -33,8 +33,7 @@ impl Extent {
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// Returns the memory of the same slice, for an acquire that requested the given number of
-    /// bytes.
+    /// Returns the same memory, with `asked` as the number of bytes that the acquire requested.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }
@@ -135,7 +134,7 @@ impl<T: HostSample> AnySlice for Room<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the memory was stored, and has initialized all
+            // SAFETY: `rewrite` was called before the memory was stored, and initialized all
             // elements with an even index.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");

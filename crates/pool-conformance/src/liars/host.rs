@@ -1,6 +1,6 @@
 //! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
-//! A backend with slices can make the same mistakes as a backend with a queue. No faulty backend
-//! with host memory accesses memory outside the bytes of a block.
+//! A backend whose views are slices can make the same mistakes as a backend with a queue. No faulty
+//! backend with host memory accesses memory outside the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,8 +27,8 @@ impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: the backend makes a deliberate mistake, but only by doing less than it promises. The
-// backend's views are slices.
+// SAFETY: the backend makes a deliberate mistake, but only by omitting work that the contract
+// requires. The backend's views are slices.
 unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;

@@ -5,14 +5,14 @@
 //! cargo test -p pool-conformance --test liars -- --nocapture
 //! ```
 //!
-//! The command above prints each faulty backend with the case that detected its mistake. No faulty
+//! The `liars` test prints each faulty backend with the case that detected its mistake. No faulty
 //! backend misuses memory. Each faulty backend either wraps
 //! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
 //! within a block of host memory.
 //!
 //! After changing a case, run the case against the faulty backends to check that it still detects
 //! their mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no
-//! case detects the new mistake, and only then write the new case.
+//! case detects the new mistake before you write the new case.
 
 mod deferred;
 mod host;
@@ -58,8 +58,8 @@ impl fmt::Display for Liar {
 }
 
 /// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
-// `run_liars` is generic, so that the cases for four more backends are compiled only by its
-// callers.
+// `run_liars` is generic, so the cases for its four backends are compiled only in crates that call
+// it.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
         tell(&run("DeferredBackend", lie, &deferred_probe(lie)));

@@ -13,8 +13,8 @@ pub(super) struct Account {
     pub(super) active: usize,
     /// The largest number of slots that were handed out or reserved at the same time.
     high_water: usize,
-    /// An upper bound on `high_water`. The exact number is unknown, because the account cannot see
-    /// every slot that a vector reserves.
+    /// An upper bound on `high_water`. The exact number is unknown, because the account does not
+    /// record every slot that a vector reserves.
     high_water_at_most: usize,
     /// The total number of slots that have been handed out.
     pub(super) acquires: u64,

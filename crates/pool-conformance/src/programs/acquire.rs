@@ -19,7 +19,7 @@ use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, SharedView, View, Watching};
 
-/// The number of elements in a copy that receives a shape of a different length.
+/// The number of elements in a copy that is given a shape with a different number of elements.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
 /// The contents that a view must have when it is handed out.
@@ -103,8 +103,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire method. Returns `None` if the acquire was refused for a reason that the
-    /// model expects.
+    /// Calls an acquire method. Returns `None` if the acquire failed for a reason that the model
+    /// expects.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -192,7 +192,7 @@ impl<P: Probe> Machine<'_, P> {
 
     /// Checks a view that was handed out with recycled contents, at `offset` in a block that
     /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
-    /// does not poison memory, all bytes that an earlier use wrote to its marked slot must be zero.
+    /// does not poison memory, all bytes that an earlier use left in a marked slot must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -218,8 +218,8 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements that a closure creates. The closure may acquire in the same scope, and may
-    /// panic.
+    /// Acquires elements that a closure creates. The closure may acquire memory in the same scope,
+    /// and may panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -315,7 +315,7 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Acquires a copy, and tries to give the copy a shape of a different length. Checks the error,
-    /// and that the copy keeps its slot and contents.
+    /// and checks that the copy keeps its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -333,8 +333,8 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil. Checks the error, and that the request consumed no
-    /// slot.
+    /// Makes a request that no pool can fulfil. Checks the error, and checks that the request
+    /// consumed no slot.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe, and then checks fewer bytes.
+/// that it cannot observe, in which case it checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
     Slots(BTreeMap<usize, SlotContents>),
-    /// A view may begin anywhere in a block. For each block, the map contains the ranges that were
-    /// marked and that have not been read since.
+    /// A view may begin anywhere in a block. For each block, the map contains the marked ranges
+    /// that have not been read yet.
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
@@ -48,15 +48,15 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole. The zeroed bytes include bytes that were written
-            // by a use without a mark.
+            // A dirty range is zeroed as a whole, including bytes that were written without marking
+            // the slot.
             Self::Stack(_) => {}
         }
     }
 
-    /// Records that an acquire which marks its slot requested a range of a block, in the same way
-    /// as [`write`](Self::write). The range starts at `offset`, and its first `written` bytes have
-    /// been written.
+    /// Records a requested range in the same way as [`write`](Self::write), for an acquire that
+    /// marks its slot. The range starts at `offset`, and its first `written` bytes have been
+    /// written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {
@@ -133,7 +133,7 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The whole range is compared at once, because this is fast under Miri.
+            // The whole range is compared at once, because a single comparison is fast under Miri.
             bytes[start..end] == vec![0; end - start]
         })
     }

@@ -1,5 +1,5 @@
 //! The interpreter for dynamic programs. The interpreter maintains a checkpoint stack, the handles,
-//! and a model of every array that was ever given a handle.
+//! and a model of every array for which a handle was created.
 
 use pool_core::{DynamicPool, PoolError};
 

@@ -99,7 +99,7 @@ impl Entry {
         });
     }
 
-    /// Looks up the array for writing. If the array is live, writes new contents to it.
+    /// Looks up the array for writing, and writes new contents to the array if it is live.
     pub(super) fn rewrite<P: Probe>(
         &mut self,
         probe: &P,

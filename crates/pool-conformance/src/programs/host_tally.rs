@@ -13,9 +13,9 @@ pub struct HostTally {
     forms: [u64; FORMS.len()],
     /// The number of times that a vector moved to the block of the next slot.
     pub moved_vectors: u64,
-    /// The number of slices that were kept when their scope ended.
+    /// The number of slices that outlived their scope.
     pub kept_slices: u64,
-    /// The number of arrays that were kept when their scope ended.
+    /// The number of arrays that outlived their scope.
     pub kept_arrays: u64,
     /// The number of panics in code that creates elements.
     pub panics: u64,

@@ -117,8 +117,8 @@ impl<P: Probe> Machine<'_, P> {
         let reentered = reentered.into_inner();
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
-        // After a refusal, the slot that was handed out for the iterator's elements is returned,
-        // unless the iterator has acquired in the same scope.
+        // If the acquire fails, the slot for the iterator's elements is released, unless the
+        // iterator has acquired memory in the same scope.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {

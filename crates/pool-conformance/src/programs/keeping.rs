@@ -1,4 +1,4 @@
-//! An inner scope of a random program that keeps one slice.
+//! An inner scope of a random program, and one slice that outlives the scope.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -71,8 +71,8 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Keeps a slice from an inner scope, and stores it in the frame. Checks that nothing else has
-    /// changed.
+    /// Runs an inner scope, and stores the slice that outlives the scope in the frame. Checks that
+    /// nothing else has changed.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

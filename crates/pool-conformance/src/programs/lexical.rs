@@ -140,7 +140,8 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Runs a helper function that acquires in its caller's scope through a shared reference.
+    /// Runs a helper function that acquires arrays in its caller's scope through a shared
+    /// reference.
     fn help<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -176,7 +177,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program specifies. After each use of the scope, checks that
+    /// Opens a scope as often as the program specifies. Checks, after each use of the scope, that
     /// nothing outside the scope has changed.
     pub(super) fn run_nested<'s>(
         &mut self,

@@ -13,8 +13,8 @@ use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Probe, Watching};
 
-/// The number of slots in a slot table. If a program needs more slots, the library creates another
-/// table.
+/// The number of slots in a slot table. If a program needs more slots than one table contains, the
+/// library creates another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
 /// Runs programs on a backend and on the model.

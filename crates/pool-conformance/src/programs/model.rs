@@ -123,7 +123,7 @@ impl Model {
     }
 
     /// Records a host slice that was handed out for writing, in the same way as
-    /// [`write`](Self::write). Writing a host slice may mark its slot.
+    /// [`write`](Self::write). Writing a host slice may mark the slot as possibly uninitialized.
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

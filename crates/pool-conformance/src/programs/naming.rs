@@ -115,8 +115,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire method. Returns `None` if the acquire was refused for a reason that the
-    /// model expects.
+    /// Calls an acquire method. Returns `None` if the acquire failed for a reason that the model
+    /// expects.
     fn take_named<T>(
         &mut self,
         subject: &mut Subject<P>,

@@ -79,9 +79,9 @@ pub enum Step {
     /// Acquires a slice with a method that only scopes of host backends provide, and keeps the
     /// slice until the scope is left.
     Host(HostAcquire),
-    /// Keeps a slice that is acquired in an inner scope.
+    /// Runs an inner scope, and keeps a slice that outlives the scope.
     Keep(Keep),
-    /// Calls a helper function that receives `&Scope` and acquires in this scope.
+    /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
     /// Acquires many small arrays, so that they fill one slot table and need another.
     Burst(Kind, usize),
@@ -97,7 +97,7 @@ pub enum Step {
     Sample,
     /// Opens an inner scope.
     Nested(Nested),
-    /// Creates another pool and opens a scope in it, while this scope is open.
+    /// Creates another pool and opens a scope in it while this scope is open.
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
@@ -108,7 +108,7 @@ pub enum Step {
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The style of opening and owning the scope.
+    /// The way in which the scope is opened and owned.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
@@ -118,7 +118,7 @@ pub struct Nested {
     pub steps: Vec<Step>,
 }
 
-/// An inner scope that keeps one slice.
+/// An inner scope, and one slice that outlives the scope.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
@@ -128,12 +128,12 @@ pub struct Keep {
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The range of the slice that is kept. The start and the end of the kept range are taken
-    /// modulo the length plus one. An array is always kept as a whole.
+    /// The part of the slice that outlives the scope. The start and the end of the kept range are
+    /// taken modulo the length plus one. An array is always kept as a whole.
     pub part: [usize; 2],
 }
 
-/// The style of opening and owning an inner scope.
+/// The way in which an inner scope is opened and owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.
@@ -170,16 +170,16 @@ pub enum Form {
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires in the same scope before each element with an index that is a multiple of
-    /// `reenter_at`. The code panics before the element at the index `panic_at`.
+    /// acquires memory in the same scope before it creates an element whose index is a multiple of
+    /// `reenter_at`. The code panics before it creates the element at the index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates elements acquires before each element whose index is a multiple of
-        /// `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The code that creates elements acquires memory before it creates an element whose index
+        /// is a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The code that creates elements panics before the element at the index `panic_at`. If
-        /// `panic_at` is `None`, the code does not panic.
+        /// The code that creates elements panics before it creates the element at the index
+        /// `panic_at`. If `panic_at` is `None`, the code does not panic.
         panic_at: Option<usize>,
     },
     /// An array with a shape of fixed rank, from 1 to 6.
@@ -189,7 +189,7 @@ pub enum Form {
     /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
     /// The row of the split is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy that receives a shape with one element too few. The library must refuse the shape,
+    /// A copy that is given a shape with one element too few. The library must refuse the shape,
     /// and the copy must not change.
     Misshapen,
     /// A request that no pool can fulfil.
@@ -214,7 +214,7 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape whose product of lengths overflows.
+    /// A shape in which the product of the lengths overflows.
     Product,
     /// A shape in which the product of two axes overflows, while a third axis has length zero.
     ProductBesideZero,

@@ -1,8 +1,9 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
-//! Each element may send flow to later elements and receive flow from earlier elements, in each
-//! case up to its weight (weighted Dilworth). The minimum cut is the lightest set of elements that
-//! covers the relation. The elements outside the minimum cut form the heaviest antichain.
+//! Each element may send flow to later elements and receive flow from earlier elements. Both
+//! amounts are limited by the element's weight (weighted Dilworth). The minimum cut is the lightest
+//! set of elements that covers the relation. The elements outside the minimum cut form the heaviest
+//! antichain.
 
 use std::cmp::Reverse;
 
@@ -21,7 +22,7 @@ pub(super) fn heaviest(
     Some((0..weights.len()).filter(kept).collect())
 }
 
-/// Returns an antichain that no further element can be added to. The returned antichain is not
+/// Returns an antichain to which no further element can be added. The returned antichain is not
 /// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
 /// another one from scratch, and returns the heavier one. `start` must be an antichain. The
 /// function adds further elements to an antichain in descending order of weight.
@@ -43,7 +44,7 @@ pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) ->
 struct Antichain<'a> {
     precedes: &'a BitMatrix,
     kept: Vec<u64>,
-    /// The elements that come after one or more elements of the antichain.
+    /// The elements that come after at least one element of the antichain.
     after: Vec<u64>,
 }
 

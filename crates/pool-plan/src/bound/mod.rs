@@ -43,8 +43,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter. The function makes only a few passes over the buffers
-    // for each alignment, before the first plan is computed.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // buffers for each alignment, before the first plan is computed.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -68,10 +68,10 @@ impl HappensBeforeProblem {
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
     /// exact bound. In this case, the result is the total size of buffers that are live at the same
-    /// time in one order of the operations. The result also includes buffers that are not ordered
-    /// relative to them. `lifetimes` contains the lifetimes of the buffers in one order of the
-    /// operations. If two buffers are live at the same time in some order, neither of them precedes
-    /// the other.
+    /// time in one order of the operations. The result also includes further buffers that are not
+    /// ordered relative to these live buffers. `lifetimes` contains the lifetimes of the buffers in
+    /// one order of the operations. If two buffers are live at the same time in some order, neither
+    /// of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

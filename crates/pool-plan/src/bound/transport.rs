@@ -1,11 +1,10 @@
 //! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
 //! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element can send an amount of flow up to its weight, and can receive the same amount. An
-//! edge of unlimited capacity leads from each element to every later element. The bits of the
-//! relation represent the edges, so only edges that carry flow need to be listed. Memory use
-//! therefore grows with the number of elements rather than with the number of pairs in the
-//! relation.
+//! Each element can send flow up to its weight, and can also receive flow up to its weight. An edge
+//! of unlimited capacity leads from each element to every later element. The bits of the relation
+//! represent the edges, so only edges that carry flow need to be listed. Memory use therefore grows
+//! with the number of elements rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
@@ -111,22 +110,23 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop terminates. Each iteration of the loop does one of three things. Each of these
-    /// three things can happen only finitely often before the next thing in the list must happen:
+    /// The loop terminates, because each iteration does one of three things. Each thing in the
+    /// following list can happen only a finite number of times before the next thing must happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
-    /// - A receiver is cleared, or moves on to its next giver. Neither change is ever undone.
+    /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither
+    ///   change is ever undone.
     /// - Flow is sent. The supply of flow is finite.
     ///
-    /// If `send` adds a giver to a receiver, the giver belongs to an earlier level, so no path
-    /// leads to the giver.
+    /// If `send` adds a sender to a receiver's list, this sender belongs to an earlier level, so no
+    /// path leads to it.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // For each sender, the index of the word of its row that is read next. For each receiver,
-        // the index of the giver that is tried next.
+        // For each sender, the index of the next word to read in its row. For each receiver, the
+        // index of the next sender to try.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -141,7 +141,8 @@ impl<'a> Transport<'a> {
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // The path is a dead end, so the giver must try another receiver.
+                    // The path is a dead end, so the receiver must be reached through another
+                    // sender.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
                     self.go_on(step.receiver, levels, &mut next_taken, &mut path);
@@ -159,9 +160,9 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Extends the path through a receiver to one of the receiver's givers, or marks the receiver
+    /// Extends the path through a receiver to one of the receiver's senders, or marks the receiver
     /// as a dead end.
-    // Uncounted: the loop needs no counter, because the function only reads the givers of one
+    // Uncounted: the loop needs no counter, because the function only reads the senders of one
     // receiver, and `maximise` checks the clock regularly.
     fn go_on(
         &self,
@@ -204,8 +205,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the amounts that each element sends and receives. Returns `None` if flow uses an
-    /// edge that is not in the relation.
+    /// Returns the amounts of flow that each element sends and receives. Returns `None` if flow
+    /// uses an edge that is not in the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // elements.
@@ -223,7 +224,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the loop needs no counter, because the function only reads the givers of one
+    // Uncounted: the loop needs no counter, because the function only reads the senders of one
     // receiver.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
@@ -234,12 +235,12 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, which leads from a receiver to one of the receiver's givers. The flow from the
-/// giver to the receiver may be redirected.
+/// A step of a path, which leads from a receiver to one of the receiver's senders. The flow from
+/// the sender to the receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// The index of the giver in the receiver's list of givers.
+    /// The index of the sender in the receiver's list of senders.
     at: usize,
     giver: usize,
 }

@@ -1,12 +1,12 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
-//! The placer has two methods of finding the placed items that conflict with a new item. The first
+//! The placer has two methods for finding the placed items that conflict with a new item. The first
 //! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
 //! second method scans a list of placed items in address order, and looks up each of them in the
 //! new item's row. An item is removed from the list of placed items after all items that conflict
 //! with it have been placed. If items are placed in order of their starts, the list is short,
-//! because few items are live at the same time. If most items conflict, the list is no longer than
-//! the set of conflicts that the first method would have to sort.
+//! because few items are live at the same time. If most items conflict, the list is at most as long
+//! as the list that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -17,14 +17,14 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The placer uses the list of placed items up to this ratio of item pairs to conflicts.
+/// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
 /// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it
 /// may grow by its length divided by this number.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items that are placed between two checks of whether the list should be cleaned up.
+/// The number of items that are placed before the placer checks again whether to clean up the list.
 const ITEMS_A_STRIKE: usize = 64;
 
 /// The fixed cost of placing an item, measured in loop passes. The cost of scanning the list is
@@ -36,7 +36,7 @@ const PASSES_BESIDE: usize = 32;
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
-    /// `true` if a large share of all item pairs are in conflict.
+    /// `true` if a large share of all item pairs conflict.
     is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,
@@ -107,8 +107,8 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Removes an item from the list if it conflicts with no unplaced item. Because the set of
-    /// unplaced items only shrinks, a word of an item's row is not read again after it contains no
+    /// Removes an item from the list if it conflicts with no unplaced item. The set of unplaced
+    /// items only shrinks, so a word of an item's row is never read again once it contains no
     /// unplaced item. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);

@@ -1,7 +1,7 @@
-//! A placer that places the buffers of a timeline in the order of their starts. An allocator serves
-//! requests in the order of their arrival in the same way.
+//! A placer that places the buffers of a timeline in the order of their starts. An online allocator
+//! also serves requests in the order of their arrival.
 //!
-//! All buffers that have already been placed started earlier. A new buffer can therefore overlap
+//! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
 //! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
 //! time, while other orders require the free ranges at all times. If gaps are treated as live and
 //! fixed offsets as always occupied, placing by start is the fastest planning method. However, the

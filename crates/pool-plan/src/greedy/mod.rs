@@ -1,5 +1,5 @@
-//! Greedy plans. A placer takes the items in a given order. The placer places each item in a free
-//! range between the items that it must not share bytes with.
+//! Greedy plans. A placer processes the items in a given order. The placer places each item in a
+//! free range between the items with which it must not share bytes.
 
 mod by_conflicts;
 mod by_neighbours;

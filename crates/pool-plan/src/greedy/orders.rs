@@ -5,8 +5,9 @@ use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The maximum number of buffers in problems that get a second plan, which breaks ties by name. For
-/// larger problems, ties are broken only by position in the problem.
+/// The maximum number of buffers in a problem for which each heuristic computes a second plan. The
+/// second plan breaks ties by name. For larger problems, ties are broken only by position in the
+/// problem.
 const MOST_NAMED: usize = 1 << 12;
 
 /// An order of the items, and the rule that selects a free range for each item.
@@ -19,7 +20,7 @@ pub(crate) struct Order {
     /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
     /// `true` if the placer may treat gaps in lifetimes as live, and fixed offsets as always
-    /// occupied, so that it places items faster.
+    /// occupied, in order to place items faster.
     pub(crate) is_rough: bool,
 }
 
@@ -28,8 +29,8 @@ pub(crate) struct Order {
 enum Ties {
     /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
-    /// The item that starts first comes first, as in textbooks. If two items start at the same
-    /// time, their positions in the problem decide which of them comes first.
+    /// The item that starts first comes first, which is the rule in textbooks. If two items start
+    /// at the same time, their positions in the problem decide which of them comes first.
     Place,
     /// The item that starts first comes first. If two items start at the same time, their names
     /// decide which of them comes first.
@@ -62,8 +63,8 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// The rank of each item by breadth. If all times are sorted by breadth, an item's rank is the
-    /// position of the broadest time when the item is live.
+    /// The rank of each item by breadth. An item is ranked by the time with the most live bytes
+    /// during its lifetime.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
@@ -79,8 +80,8 @@ pub(crate) struct Measures<'a> {
 }
 
 impl Recipe {
-    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, with either
-    /// of the two rules that break the last tie.
+    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, whether the
+    /// recipe breaks the last tie by position or by name.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
@@ -90,16 +91,17 @@ impl Recipe {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// If this recipe breaks the last tie by name, returns the same recipe with the last tie broken
-    /// by position. Returns `None` for all other recipes.
+    /// Returns the same recipe with the last tie broken by position, if this recipe breaks the last
+    /// tie by name. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
 }
 
 impl Measures<'_> {
-    /// Returns the recipes of a portfolio. The fastest recipe comes first. The textbook heuristics
-    /// follow, sorted by how well they work on most problems, and all other recipes come last.
+    /// Returns the recipes for the greedy plans of a portfolio. The list begins with the fastest
+    /// recipe, continues with the textbook heuristics, and ends with all other recipes. The
+    /// textbook heuristics are sorted by how well they work on most problems.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -113,7 +115,8 @@ impl Measures<'_> {
             // only one time.
             (Start, Best, Place),
             // The recipes are ordered by their effect on the mean peak of 149 problems from 30
-            // families. Each recipe lowers it the most after all earlier recipes have been tried.
+            // families. Combined with the earlier recipes, each recipe lowers the mean peak more
+            // than any later recipe would.
             (Size, First, Place),
             // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
             // is better than the plan of every textbook heuristic.
@@ -145,7 +148,7 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// Returns the order for a recipe, or `None` if `watch` stopped the computation.
+    /// Returns the order that a recipe describes, or `None` if `watch` stopped the computation.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;
@@ -220,8 +223,8 @@ impl Measures<'_> {
     }
 }
 
-/// Returns the position of each name in sorted order. If the names are already sorted, returns
-/// `None`. Returns `None` if there are too many names for a second plan with each heuristic.
+/// Returns the position of each name in sorted order. Returns `None` if the names are already
+/// sorted. Returns `None` if there are too many names for a second plan with each heuristic.
 // Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

@@ -97,7 +97,7 @@ pub(crate) struct Room {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The highest end of all ranges that have been passed.
+    /// The highest end of all ranges that have been passed to the search.
     free_from: u64,
     best: Option<u64>,
     /// The surplus bytes of the free range that contains `best`. The search ignores every free
@@ -118,9 +118,10 @@ impl Room {
         self.pass_if(true, start, end);
     }
 
-    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The compiler
-    /// emits a branch only for a condition that is rarely true. If every other buffer in a long
-    /// list is occupied, mispredicted branches would take more time than all other work.
+    /// Informs the search, if `is_occupied` is `true`, that the addresses are occupied. The code is
+    /// written so that the compiler emits only one branch, on a condition that is rarely true. If
+    /// every other buffer in a long list is occupied, mispredicted branches would take more time
+    /// than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();

@@ -1,7 +1,7 @@
-//! Exhaustive depth-first search over the assignments of up to 64 buffers to memories. The search
-//! skips a branch if the prices or the live bytes prove that the branch contains no better plan.
-//! When an assignment is complete, each of its memories is packed separately. The packing of each
-//! set of buffers is cached.
+//! An exhaustive depth-first search over the assignments of up to 64 buffers to memories. The
+//! search skips a branch if the prices or the live bytes prove that the branch contains no better
+//! plan. When an assignment is complete, each of its memories is packed separately. The packing of
+//! each set of buffers is cached.
 
 use std::collections::HashMap;
 

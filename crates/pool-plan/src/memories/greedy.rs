@@ -37,10 +37,10 @@ pub(super) enum Rule {
     First,
     /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
     Cheapest,
-    /// Selects the memory that increases the cost of the plan least. If several memories are
+    /// Selects the memory that increases the cost of the plan the least. If several memories are
     /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory that increases the cost of the plan least. If several memories are
+    /// Selects the memory that increases the cost of the plan the least. If several memories are
     /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }

@@ -18,7 +18,8 @@ const MOST_STEPS: usize = 600;
 const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
-/// The factors by which the step length changes: [after progress, without progress].
+/// The factors by which the step length changes. The first factor applies after progress, and the
+/// second factor applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that these prices prove.
@@ -186,8 +187,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, this number is a weighted mean of the live bytes. Sections with higher prices count
-    // more.
+    // memories, this number is a weighted mean of the live bytes. Sections with higher prices have
+    // a greater weight in this mean.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

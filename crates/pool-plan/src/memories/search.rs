@@ -46,7 +46,7 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
+    /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers, before the first plan is computed.
@@ -86,8 +86,8 @@ impl<'a> Assignment<'a> {
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves that were made since the best assignment. Each entry contains a buffer and its
-        // memory before the move.
+        // The moves that were made since the best assignment was found. Each entry contains a
+        // buffer and its memory before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {
@@ -96,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // As the search proceeds, it accepts smaller and smaller increases in cost.
+            // As the search proceeds, it accepts only smaller and smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -161,7 +161,7 @@ impl<'a> Assignment<'a> {
     /// Adds a buffer to the totals of its memory, or subtracts the buffer if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
-        // The sum of all sizes fits in an `i64`, so each size fits too.
+        // The sum of all sizes fits in an `i64`, so each size also fits.
         let size = i64::try_from(self.instance.size(buffer)).unwrap_or(i64::MAX);
         for &span in self.instance.spans(buffer) {
             self.loads[memory].add(span, sign * size);

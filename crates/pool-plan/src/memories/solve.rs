@@ -22,16 +22,17 @@ use super::search::Assignment;
 /// If there are more memories, the solver checks only each single memory and the set of all
 /// memories.
 const MOST_IN_SETS: usize = 10;
-/// The number of steps of the exhaustive search for each round that the options allow.
+/// The number of steps that the exhaustive search may take for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;
 /// The number of rounds that the planner may use to pack one memory during the exhaustive search.
 const PACK_ROUNDS: u32 = 8;
 /// The number of rounds of local search before the exhaustive search.
 const FIRST_ROUNDS: u32 = 2;
-/// The number of moves in a round: [per buffer, minimum, maximum].
+/// The number of moves per buffer in a round, followed by the minimum and the maximum number of
+/// moves in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// The number of joint greedy plans in a round: [total number of passes, minimum, maximum]. The
-/// orders of these plans differ slightly.
+/// The number of passes for the joint greedy plans of a round, followed by the minimum and the
+/// maximum number of these plans. The orders of these plans differ slightly.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
 /// if a memory could not be packed within its capacity.
@@ -85,8 +86,8 @@ impl MemoryProblem {
 
 /// Returns an error if the buffers that are live at one time exceed the total capacity of the
 /// memories that they allow.
-// Uncounted: the loop needs no counter. The function makes only a few passes over the buffers for
-// each set of memories, before the first plan is computed.
+// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+// buffers for each set of memories, before the first plan is computed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -184,8 +185,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in the given order. If the plan or the order is the best so far, the
-    /// function keeps it. Returns `true` if the order is the best so far.
+    /// Places the buffers in the given order. The function keeps the plan if the plan is the best
+    /// so far. If the order is the best so far, the function keeps the order and returns `true`.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
@@ -243,7 +244,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Lowers the limits of all memories whose peaks exceeded their capacities. Each limit is
-    /// lowered by the excess, or by an eighth of the limit if an eighth is more.
+    /// lowered by the excess or by an eighth of the limit, whichever is larger.
     fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
         for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
             let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));

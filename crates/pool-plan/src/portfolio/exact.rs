@@ -14,16 +14,17 @@ const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// The maximum number of times that a niche search doubles its number of steps: [without a
-/// capacity, with a capacity]. Without a capacity, other searches are just as useful.
+/// The number of rounds after which a niche search stops doubling its number of steps. The first
+/// number applies without a capacity, and the second number applies with a capacity. Without a
+/// capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// The maximum work of a niche search in a round, measured in items and sections: [without a
-/// capacity, with a capacity].
+/// The maximum work of a niche search in a round, measured in items and sections. The first limit
+/// applies without a capacity, and the second limit applies with a capacity.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. The actual number of steps is a
-/// multiple of this number, given by the round's term of Luby's sequence.
+/// The number of steps of a search that restarts in each round. In each round, this number is
+/// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The number of searches that restart in each round: [for the goal, for an easier capacity].
+/// The numbers of searches that restart in each round, for the goal and for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
@@ -39,7 +40,7 @@ const MOST_WORK: u64 = 1 << 24;
 const LITTLE_WORK: u64 = 1 << 21;
 /// Up to this number of items, the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// Up to this number of items, most of the time of a round is spent on exact searches.
+/// Up to this number of items, most of a round's time is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.
@@ -61,7 +62,7 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities of the plans that the searches of one round look for.
+/// The capacities for which the searches of one round try to find plans.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
@@ -80,10 +81,11 @@ pub(super) struct Exact<'a> {
     /// runs. There are no niche searches if the sections are unordered or if there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity of the plans that the continued searches look for.
+    /// The capacity for which the continued searches try to find a plan.
     goal: Option<u64>,
-    /// The searches for the goal, one for each lasting order. A search is created when it first
-    /// runs, because creating it takes milliseconds if there are many items.
+    /// The searches for the goal that make no random choices, one for each order of the items. A
+    /// search is created when it first runs, because creating it takes milliseconds if there are
+    /// many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to

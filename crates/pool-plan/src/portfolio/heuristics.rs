@@ -16,7 +16,7 @@ pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
     threads: usize,
-    /// The peak that makes all further recipes unnecessary.
+    /// The peak at which no further recipe needs to be tried.
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
@@ -37,8 +37,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in the order of an earlier plan. If there is no
-    /// earlier plan, returns the plan of the first recipe. The first plan has no time limit.
+    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
+    /// plan, the function returns the plan of the first recipe. The first plan has no time limit.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
@@ -92,7 +92,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
-            // If a recipe meets the target, the recipes that follow it are not needed.
+            // If the plan of a recipe meets the target, all later recipes are unnecessary.
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -127,8 +127,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried. A heuristic also counts as untried if
-    /// only one of the two rules for the last tie was tried.
+    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
+    /// of its recipes, which break the last tie by position or by name, were tried.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
@@ -159,7 +159,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 }
 
-/// The outcome of computing the plan of a recipe.
+/// The outcome of computing a plan with a recipe.
 enum Made {
     /// The plan was completed.
     Plan {

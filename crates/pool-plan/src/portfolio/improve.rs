@@ -1,6 +1,6 @@
-//! Local search (hill climbing, as in TVM's USMP). The search selects an item that reaches the
-//! peak, moves it to an earlier position in a greedy order, and places all items again. The new
-//! order is kept unless the peak becomes higher.
+//! A local search by hill climbing, which TVM's USMP also uses. The search selects an item that
+//! reaches the peak, moves it to an earlier position in a greedy order, and places all items again.
+//! The new order is kept unless the peak becomes higher.
 
 use crate::greedy::{Order, Place, Placement};
 use crate::item::Item;

@@ -34,7 +34,7 @@ use standing::Standing;
 /// The number of greedy recipes that are tried before any search, if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
-/// A proof is likely up to this ratio of peak to lower bound.
+/// The maximum ratio of peak to lower bound for which a proof is considered likely.
 const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of rounds of search for the reduced problem.

@@ -4,8 +4,8 @@
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
-//! time it happens, so that the search escapes from cycles (dynamic weights, as in Morris's
-//! breakout method, 1993).
+//! time it happens, so that the search escapes from cycles. These dynamic weights come from
+//! Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 

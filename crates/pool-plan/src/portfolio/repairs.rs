@@ -8,8 +8,8 @@ use crate::random::Random;
 /// The number of conflicts that a repair checks between two checks of the clock. A repair needs
 /// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item before a repair aims for another capacity, if it has not reached the
-/// current capacity.
+/// The amount of work per item that a repair spends on a capacity before it aims for another
+/// capacity.
 const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on a capacity before it aims for another
 /// capacity.
@@ -27,8 +27,8 @@ pub(super) struct Repairs<'a> {
     repair: Option<Repair<'a>>,
     /// The peak of the current repair's initial plan.
     start: u64,
-    /// The number of times that a distance is halved to compute the capacity that the repair aims
-    /// for. The distance is that from the goal to the best peak.
+    /// The number of times that the distance from the goal to the best peak is halved to compute
+    /// the repair's capacity.
     halvings: u32,
     /// The amount of work that was spent on the current capacity.
     spent: u64,
@@ -39,9 +39,9 @@ pub(super) struct Repairs<'a> {
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
     pub(super) peak: u64,
-    /// The capacity that the repair finally aims for.
+    /// The capacity that the repair must reach in the end.
     pub(super) goal: u64,
-    /// The granule of all offsets and peaks, in bytes.
+    /// The number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,
 }
 

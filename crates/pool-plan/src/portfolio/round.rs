@@ -21,7 +21,7 @@ use crate::work::Limit;
 /// The number of conflicts per item that each repair checks in a round. The total number of
 /// conflicts is limited by `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The limits on the number of conflicts that each repair checks in a round: [minimum, maximum].
+/// The minimum and the maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
@@ -32,9 +32,9 @@ const LOCAL_ROUNDS: u64 = 8;
 /// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The limits on the number of conflicts that each repair checks in the first round: [minimum,
-/// maximum]. The limits apply if no capacity is set and there are many items. The number of
-/// conflicts doubles from round to round.
+/// The minimum and the maximum number of conflicts that each repair checks in the first round. The
+/// limits apply if no capacity is set and there are many items. The number of conflicts doubles
+/// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// The number of conflicts per item that each repair checks in the first round, if no capacity is
 /// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
@@ -81,7 +81,7 @@ enum Finding {
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The granule of all offsets and peaks, in bytes.
+    /// The number of bytes that divides all offsets and peaks.
     granule: u64,
 }
 
@@ -277,9 +277,9 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the granule of all offsets in canonical plans. The peaks of canonical plans have the
-/// same granule. For every plan, there is a canonical plan with the same or a lower peak. If a peak
-/// is impossible, all peaks up to the next multiple of the granule are impossible too.
+/// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
+/// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
+/// peaks up to the next multiple of this number are also impossible.
 // Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {

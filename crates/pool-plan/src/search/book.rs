@@ -1,5 +1,5 @@
-//! The bookkeeping of a partial plan, which records the placed items and the open bytes of each
-//! section.
+//! The bookkeeping of a partial plan, which records the placed items and the size of the unplaced
+//! items in each section.
 
 use super::instance::Instance;
 
@@ -75,7 +75,7 @@ impl<'a> Book<'a> {
         (end - first) as usize
     }
 
-    /// Records that a placed item has become open again.
+    /// Records that a placed item has been removed from the partial plan.
     // Uncounted: the loop needs no counter, because this function takes as long as placing the
     // item, which has already been counted.
     pub(super) fn take_back(&mut self, item: u32) {

@@ -88,8 +88,8 @@ impl Instance {
     /// Creates the instance for items whose conflicts are stored in a matrix. Returns `None` if
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
-    /// The first section is `witness`. For each item, there is another section, which contains the
-    /// item and a heavy set of other items. All items of a section conflict with each other.
+    /// The first section is `witness`. For each item, the instance also contains a section with
+    /// this item and a heavy set of other items. All items of a section conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -141,8 +141,8 @@ impl Instance {
 
 /// Returns a set of mutually conflicting items that contains `item`. Larger items are added before
 /// smaller items.
-// Uncounted: the loop needs no counter. The function only reads the words of a few rows. Its caller
-// checks the clock before each call.
+// Uncounted: the loop needs no counter, because the function only reads the words of a few rows.
+// The caller checks the clock before each call.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -156,8 +156,8 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed between two checks of whether the lists are still
-/// needed.
+/// The number of items whose conflicts are listed before the function checks again whether the
+/// lists are still needed.
 const ITEMS_UNWATCHED: usize = 256;
 
 /// Lists, for each item, all items that share a section with it. Returns `None` if there are more

@@ -122,8 +122,8 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 pub(crate) struct Ranks {
     /// The rank of each item. The item of rank 0 is tried first.
     ranks: Vec<u32>,
-    /// The keys that break ties between items in equally crowded sections. The keys are for orders
-    /// that begin with the items in crowded sections. While items are placed, other sections become
+    /// The keys that break ties between items in equally crowded sections. Orders that begin with
+    /// the items in crowded sections use these keys. While items are placed, other sections become
     /// the most crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
@@ -172,8 +172,8 @@ impl Ranks {
     }
 }
 
-/// Multiplies a key by a factor close to 1. The result has four additional bits, so that small keys
-/// can also change.
+/// Multiplies a key by a factor close to 1. The result has four additional low bits, so that the
+/// factor also changes small keys.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

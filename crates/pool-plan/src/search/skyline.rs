@@ -60,8 +60,8 @@ pub(super) struct Skyline<'a> {
     suspect: usize,
     /// The unplaced items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// Marks for the candidates of a section. Only `leave` uses these marks, and no item is marked
-    /// when `leave` returns.
+    /// For each item, `true` if the item is a candidate of the current section. Only `leave` uses
+    /// this list, and it resets all entries to `false`.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -135,8 +135,9 @@ impl<'a> Skyline<'a> {
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed. The item
-    /// then blocks no other item at its lowest offset.
+    /// Returns `true` if all items that conflict with the given item have been placed. If the
+    /// result is `true`, the item can be placed at its lowest offset without blocking any other
+    /// item.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)

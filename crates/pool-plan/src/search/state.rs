@@ -6,7 +6,7 @@
 //! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. The unplaced items of a section lie above
-//! its floor, so the floor plus the open bytes must fit within the capacity. If an item of the
+//! its floor, so their total size must fit between the floor and the capacity. If an item of the
 //! section has been raised, a stronger check applies, because no unplaced item can begin below its
 //! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the

@@ -18,8 +18,8 @@ const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem. A part consists of unplaced items, stored as a range of indices in
-/// `lists` in order of rank, and of the sections of these items.
+/// A part of the problem, which consists of unplaced items and the sections of these items. The
+/// field `items` is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),
@@ -148,7 +148,8 @@ impl<'a> Search<'a> {
     /// each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks from before an update cannot be compared with ranks from after it.
+        // Ranks that were assigned before an update cannot be compared with ranks that were
+        // assigned after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();

@@ -2,7 +2,7 @@
 
 use crate::violation::Violation;
 
-/// A buffer of any kind of problem, together with the offset that a plan gives it.
+/// A buffer from any kind of problem, together with its offset in a plan.
 pub(super) struct PlacedBuffer {
     pub(super) size: u64,
     pub(super) alignment: u64,

@@ -4,9 +4,9 @@
 //!
 //! If two buffers share bytes, at most one of them can be finished before the other begins, because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
-//! buffers that share bytes with a given buffer. If their number equals the number of those that
-//! are ordered with the given buffer, all of them are ordered. The validator stores no pairs, so
-//! its memory use grows linearly with the size of the problem.
+//! buffers that share bytes with a given buffer. If the number of ordered pairs equals the number
+//! of these buffers, all of them are ordered relative to the given buffer. The validator stores no
+//! pairs, so its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};
@@ -115,7 +115,7 @@ fn check_sharing(
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
     // For each buffer, the number of buffers that share bytes with it, and the number of these
-    // buffers that are ordered with it.
+    // buffers that are ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -263,7 +263,7 @@ struct Ancestors {
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, represented by indices of operations at either end of an edge.
+/// The markers of a buffer, represented by indices of operations in `joined`.
 struct Markers {
     /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.

@@ -35,7 +35,7 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
-/// is not live when most of the buffers are live.
+/// is not live at the time with the most live buffers.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {
@@ -75,8 +75,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// An event in the life of a buffer. The event is a tuple that consists of the time, `true` for a
-/// start, and the buffer's index, first byte and end.
+/// The start or the end of a span during which a buffer is live. The event is a tuple that consists
+/// of the time, `true` for a start, and the buffer's index, first byte and end.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there

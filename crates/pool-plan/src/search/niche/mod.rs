@@ -2,26 +2,26 @@
 //! on the floor of one section.
 //!
 //! At each vertex of the search tree, the search selects one section and its floor, which is the
-//! lowest offset of the section's unplaced items. The floor is a niche of the skyline, as in the
-//! checks of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries
-//! to place each of the items that can begin at the floor. As the last option, the search leaves
-//! the floor empty. If the floor stays empty, each item that could begin at the floor must rest on
-//! another unplaced item.
+//! lowest offset of the section's unplaced items. The floor is a niche of the skyline. Algorithms
+//! for strip packing use such niches to check vertical positions (Côté, Dell'Amico and Iori 2014).
+//! The search tries to place each of the items that can begin at the floor. As the last option, the
+//! search leaves the floor empty. If the floor stays empty, each item that could begin at the floor
+//! must rest on another unplaced item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! is at the floor. Each of these items then rests on another item. An item that rests on nothing
-//! could be moved down. If some plan is consistent with a vertex, some plan is therefore also
-//! consistent with one of the vertex's children.
+//! is at the floor. In this case, each of these items rests on another item. An item that rests on
+//! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
+//! also consistent with one of the vertex's children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This is its advantage over a search that places items in
-//! order of their offsets. The search focuses on the sections that failed most often (weighted
-//! degrees, Boussemart et al. 2004). The search does not repeat their failures for each arrangement
-//! of distant sections. The search restarts with other preferences after a number of dead ends, and
-//! this number increases with each restart. The weights of failures are kept for a number of
-//! restarts, and are then reset.
+//! the search may choose any section. This choice is the advantage of a niche search over a search
+//! that places items in order of their offsets. The niche search focuses on the sections that
+//! failed most often (weighted degrees, Boussemart et al. 2004). The search does not repeat the
+//! failures of these sections for each arrangement of distant sections. The search restarts with
+//! other preferences after a number of dead ends, and this number increases with each restart. The
+//! weights of failures are kept for a number of restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -35,18 +35,19 @@ const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
 /// The number of restarts before the weights are reset. The weights may have led the search away
-/// from all plans.
+/// from every plan that fits.
 const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The search treats slack as zero up to this share of the capacity.
+/// The share of the capacity that is added to the slack of each section, so that small differences
+/// in slack do not matter.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
-/// restarts. The maximum number of changes occupies 96 MiB of memory.
+/// restarts. This number of changes occupies 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
