@@ -43,8 +43,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: the following list states which other modules each module may import. The command
-// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // element: nothing
 // error: element

@@ -56,8 +56,8 @@
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: the following list states which other modules each module may import. The command
-// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory
