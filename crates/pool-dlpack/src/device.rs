@@ -179,8 +179,8 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
     }
 }
 
-/// Returns an address that work on `stream` may use. Work that uses the address runs after all
-/// earlier work on the tensor's stream.
+/// Returns an address for work on `stream`. Work that uses the address runs after all earlier work
+/// on the tensor's stream.
 ///
 /// If `stream` is the tensor's own stream, this method does not call the driver. If `stream` is
 /// another stream, the host waits for `stream` when the guard is dropped. If the streams cannot be
