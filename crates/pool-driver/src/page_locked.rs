@@ -119,8 +119,8 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if the event could not be recorded after the copy and the copy's
-    /// stream is now being captured.
+    /// [`CudaError::Capturing`] if no event could be recorded after the copy, and the copy's stream
+    /// is now being captured.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());
@@ -194,8 +194,8 @@ impl Buffer {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain a copy that uses the buffer. It is unknown when a
-    /// captured copy runs.
+    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
+    /// captured copy runs is unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }

@@ -223,7 +223,7 @@ pub unsafe fn graph_edges(
     count: &mut usize,
 ) -> Result<(), CudaError> {
     let call = GET_EDGES.function()?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
