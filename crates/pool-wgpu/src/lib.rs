@@ -51,7 +51,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// The support code that the unit tests share with the test suite refers to this crate by its
+// The unit tests share support code with the test suite, and this code refers to the crate by its
 // external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
@@ -89,7 +89,7 @@ mod ending;
 mod error;
 #[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
-// The tests for browsers are a separate program, which needs access to this module.
+// The browser tests are a separate program that needs access to this module.
 #[cfg(pool_browser_tests)]
 #[doc(hidden)]
 #[allow(missing_docs, reason = "planted mistakes, for tests alone")]
