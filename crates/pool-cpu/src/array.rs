@@ -95,7 +95,7 @@ pub trait AcquireArray<'s> {
     /// Acquires an array without initializing its elements, so they may contain values from an
     /// earlier use of the memory.
     ///
-    /// The method allocates no memory. However, `ndarray` allocates a list of lengths if a dynamic
+    /// The method allocates no memory. `ndarray` itself allocates a list of lengths if a dynamic
     /// rank exceeds 4.
     ///
     /// ```
@@ -136,7 +136,7 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows, and otherwise the
-    /// same errors as [`Scope::try_acquire`]. If the method fails, the slot can still be acquired.
+    /// same errors as [`Scope::try_acquire`]. After a failure, the next acquire uses the same slot.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,

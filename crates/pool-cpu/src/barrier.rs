@@ -13,11 +13,11 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
 /// executed, and `false` if the system does not support the barrier or refuses to execute it.
 ///
-/// During this call, the barrier takes effect at some point in the program of each other thread.
-/// Writes that another thread makes before the barrier takes effect on that thread are visible to
-/// the caller after the call returns. Writes that the caller makes before the call are visible to
-/// every other thread after the barrier has taken effect on that thread. The other threads execute
-/// no instructions for the barrier.
+/// The barrier takes effect in each other thread at some point during the call. Writes that another
+/// thread makes before the barrier takes effect on that thread are visible to the caller after the
+/// call returns. Writes that the caller makes before the call are visible to every other thread
+/// after the barrier has taken effect on that thread. The other threads execute no instructions for
+/// the barrier.
 ///
 /// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
@@ -40,7 +40,8 @@ pub fn barrier_on_all_threads() -> bool {
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
     /// The constant `MEMBARRIER_CMD_PRIVATE_EXPEDITED` from `linux/membarrier.h`. The constant is
-    /// defined here because the `libc` version in a dependent's lock file may not include it.
+    /// defined here, because the user's lock file may select a `libc` version without this
+    /// constant.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
     /// The constant `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED` from `linux/membarrier.h`.
     pub(super) const REGISTER: libc::c_int = 1 << 4;

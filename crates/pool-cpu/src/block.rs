@@ -47,9 +47,9 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
 }
 
 /// Returns to the system the whole pages of a block that begin at or after the byte offset `from`.
-/// The addresses of these pages stay valid. Returns the number of bytes that the system received.
-/// After the call, all bytes of the discarded pages are zero. This function does nothing for a
-/// block that the global allocator allocated.
+/// The addresses of these pages stay valid. Returns the number of discarded bytes. After the call,
+/// all bytes of the discarded pages are zero. This function does nothing for a block that the
+/// global allocator allocated.
 ///
 /// # Safety
 ///
@@ -87,8 +87,8 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // The mapping is large enough to contain a huge-page boundary that `covered` bytes follow.
-        // The pages before and after the block are unmapped before the function returns.
+        // The mapping is large enough for `covered` bytes after a huge-page boundary. The pages
+        // before and after the block are unmapped before the function returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
@@ -145,8 +145,8 @@ mod mapped {
         // no longer in use.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
             // `munmap` fails for whole mapped pages only if the system cannot split their mapping.
-            // After such a failure, the addresses stay mapped, but the system still takes the
-            // memory back. SAFETY: the caller guarantees that this module has mapped these pages
+            // If `munmap` fails, the addresses stay mapped, but `discard` still returns the memory
+            // to the system. SAFETY: the caller guarantees that this module has mapped these pages
             // and that they are no longer in use.
             _ = unsafe { discard(start, bytes) };
         }
@@ -166,7 +166,7 @@ mod mapped {
     }
 
     /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of the block's bytes that were discarded.
+    /// number of discarded bytes of the block.
     ///
     /// # Safety
     ///

@@ -15,8 +15,8 @@ use crate::error::CpuError;
 /// An `ndarray` header of dynamic rank that is cached together with its shape.
 ///
 /// Each header is created for one element type, one block and one shape. The shape cache finds its
-/// entries by element type and dimensions. It drops a slot's entries when the slot's block is
-/// replaced.
+/// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
+/// is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
@@ -32,8 +32,9 @@ struct ErasedView {
 unsafe impl Send for Header {}
 
 impl Header {
-    /// Returns the block's array if a header exists and has not changed since it was created.
-    /// Otherwise, the method returns `self`, so that the caller can call [`make`](Self::make).
+    /// Returns the block's array if a header exists and has not changed since it was created. If
+    /// the header is missing or has changed, the method returns `self`, so that the caller can call
+    /// [`make`](Self::make).
     ///
     /// # Safety
     ///
@@ -154,13 +155,13 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. The previous user of the
-/// header may have changed it.
+/// Returns `true` if a header still describes the given block and shape. The previous user of a
+/// header may have changed it in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
-/// `slice_collapse`). However, these methods derive each new address from the existing address, so
-/// safe code cannot store an unrelated address in the header. A header that contains the block's
-/// address therefore still has its original address.
+/// `slice_collapse`). `ndarray`'s methods derive each new address from the existing one, so safe
+/// code cannot store an unrelated address in the header. A header that contains the block's address
+/// therefore still has its original address.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -178,7 +179,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
             // SAFETY: a list of `rank` lengths contains the four lengths from index 0, and the last
-            // four lengths. Each word that the loop reads is part of these lengths.
+            // four lengths. Each word that the loop reads is within the first four or the last four
+            // lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
             // `right`.
@@ -194,8 +196,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
 }
 
 /// Returns `true` if the dimensions and strides match the shape. This function is separate from its
-/// caller, because it calls the C library twice. Inlining these calls would cost the caller a
-/// register, even for ranks that do not need them.
+/// caller, because it calls the C library twice. Inlining the calls to the C library would cost the
+/// caller a register, even for ranks that do not need the calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()

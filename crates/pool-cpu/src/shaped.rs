@@ -64,8 +64,8 @@ impl<D: Dimension> Rank<D> {
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are always stored contiguously. If they were not contiguous, the
-    // function would return an error and create no array.
+    // The lengths of a dimension are always stored contiguously. A noncontiguous list would cause
+    // an error, and no array would be created.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }

@@ -59,8 +59,8 @@ impl Drop for BlockGuard<'_> {
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
 // bytes. The host cannot access device memory, and no thread owns it. `free` orders the
 // deallocation after all work on the pool's stream and after all uses of the block on other
-// streams. If they cannot be ordered, `free` waits for these uses. `free` stores its errors for
-// `take_unanswered`, retries failed frees later, and never panics. A view consists only of an
+// streams. If the driver cannot order these uses, `free` waits for them. `free` stores its errors
+// for `take_unanswered`, retries failed frees later, and never panics. A view consists only of an
 // address and a length. No method of this implementation keeps a reference to the context, and no
 // method uses the pool.
 unsafe impl PoolBackend for Cuda {
@@ -96,8 +96,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // This method must not unwind, so it discards a panic of the watch. The panic hook has
-            // already printed the message.
+            // This method discards a panic of the watch, because the method must not unwind. The
+            // panic hook has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }

@@ -9,9 +9,9 @@ use crate::stream::thread;
 
 /// A zero-sized marker type for pools whose memory is on NVIDIA devices.
 ///
-/// Programs can call every function of `Cuda` on machines without a driver or a device. The
-/// function then returns an error that states whether the driver or the device is missing. These
-/// functions never panic.
+/// Programs can call every function of `Cuda` on machines without a driver or a device. If the
+/// driver or the device is missing, each function of `Cuda` returns an error that states which of
+/// them is missing. These functions never panic.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -58,15 +58,15 @@ impl Cuda {
     /// free is deferred if the resource cannot be freed when its owner is dropped.
     ///
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
-    /// refuses to destroy are also freed later. These can be events, graphs, executable graphs,
-    /// page-locked memory, device memory, and streams on which a capture was started. The queue
-    /// does not include the streams of pools and probes, because they belong to cudarc. cudarc does
-    /// not retry failed frees.
+    /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
+    /// executable graphs, page-locked memory, device memory, and streams on which a capture was
+    /// started. The queue does not include the streams of pools and probes, because they belong to
+    /// cudarc. cudarc does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. Call this function only if no pool will allocate memory or be
-    /// dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the deferred frees
-    /// by kind.
+    /// capture by `pool-graph` ends. A program needs this function only if no pool will allocate
+    /// memory or be dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the
+    /// deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
         give_back_leftovers()

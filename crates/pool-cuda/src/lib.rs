@@ -28,8 +28,8 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) places all arrays of a pass in one block. A stacked pool
-//! therefore needs less device memory than a pool with slots. Both kinds of pools return the same
-//! types of views.
+//! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
+//! return the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
@@ -40,8 +40,8 @@
 //!
 //! - The host reads a view.
 //! - The pool cannot determine when another stream finishes using its memory (see [`announce`]).
-//! - An allocation would otherwise fail. The pool then waits for the other streams of the device,
-//!   and trims the thread's idle pools (see [`Reclaim`]).
+//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the other
+//!   streams of the device, and trims the thread's idle pools (see [`Reclaim`]).
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!

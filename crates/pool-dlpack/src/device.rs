@@ -66,9 +66,10 @@ where
 /// as a slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
-/// tensor's stream before it uses the tensor. The host then waits until this work has completed.
-/// Dropping the tensor blocks the host until the tensor's stream has completed its work, and
-/// returns the memory to the producer. If this wait fails, the memory is leaked.
+/// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
+/// completed. Dropping the tensor blocks the host until the tensor's stream has completed its work,
+/// and returns the memory to the producer. If the host cannot wait for the tensor's stream, the
+/// memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -222,8 +223,7 @@ impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
-/// returns.
+/// Returns an address for writing, with the same guarantees as [`DevicePtr`].
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

@@ -39,8 +39,8 @@ use crate::error::{Refused, TensorError};
 ///
 /// # Panics
 ///
-/// This function never panics. If the host cannot allocate the description, the process aborts, as
-/// with a failed [`Box`] allocation.
+/// This function never panics. If the host cannot allocate the description, the process aborts,
+/// just as it does after a failed [`Box`] allocation.
 pub fn export<M, B, T>(
     mut array: Owned<B, T>,
     shape: &[usize],

@@ -75,9 +75,9 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// The tensor's memory must contain the described elements, initialized, until the deleter is
-    /// called. The elements may be written only through [`as_mut_slice`](Self::as_mut_slice) until
-    /// this value is dropped.
+    /// The tensor's memory must contain the described elements until the deleter is called. The
+    /// elements must be initialized. The elements may be written only through
+    /// [`as_mut_slice`](Self::as_mut_slice) until this value is dropped.
     pub unsafe fn import<M: ManagedTensorBase>(tensor: Managed<M>) -> Result<Self, TensorError> {
         let layout = CheckedLayout::of::<T, M>(&tensor, DLDevice::CPU)?;
         let start = if layout.elements == 0 {

@@ -21,8 +21,8 @@ pub(crate) struct CopyCompletion {
     last_copy: Event,
     /// This flag is `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy after which the driver could not record an event, or `None` if
-    /// there is no such copy.
+    /// The stream of a pending copy whose event could not be recorded, or `None` if there is no
+    /// such copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// This flag is `true` if a copy has become a node of a graph, because other code was capturing
     /// the stream. The time at which a captured copy runs is unknown.
@@ -53,8 +53,7 @@ impl CopyCompletion {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // Other code may be capturing the stream. In this case, the copy may have become part
-            // of the capture.
+            // If other code is capturing the stream, the copy may have become part of the capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
@@ -116,8 +115,8 @@ impl CopyCompletion {
 
     /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
     /// of a captured copy returns error 907 until the capture ends. After the end of the capture,
-    /// each query of the event returned error 1 on an H200 with driver 580. Error 1 may have other
-    /// causes, but a second query succeeds for these causes.
+    /// each query of the event returned error 1 on an H200 with driver 580. Error 1 may also have
+    /// other causes, but in these cases a second query succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

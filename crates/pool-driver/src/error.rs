@@ -82,8 +82,8 @@ pub enum CudaError {
         /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or a view of one device was used with the memory of another device. This access was
-    /// not enabled with `CudaDevice::let_peer` of `pool-cuda`.
+    /// A stream or a view of one device was used with the memory of another device.
+    /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or give the device access to it \
@@ -281,8 +281,8 @@ impl fmt::Display for Free {
     }
 }
 
-/// The cause of an error code and its remedy. An error prints them if the code alone determines
-/// them.
+/// The cause of an error code and its remedy. An error prints the cause and the remedy if they
+/// depend only on the code.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {

@@ -1,12 +1,11 @@
-//! Detects contexts that have been destroyed or lost. Callers ignore an error only if its context
-//! is gone.
+//! Detects contexts that have been destroyed or lost. Callers ignore an error only if the context
+//! has been destroyed or lost.
 //!
-//! Pools and graphs rely on the order of work in streams. The following rule applies to every call
-//! that records an event, waits for an event, or waits on the host. The rule also applies to calls
-//! that query a stream's capture or retain a context. If a call that orders work fails, the
-//! operation that needs the call fails with the same error, regardless of the error's code. A
-//! driver may return any code while the work is still running, so the code never justifies ignoring
-//! an error.
+//! Pools and graphs rely on the order of work in streams. One rule applies to every call that
+//! records an event, waits for an event, or waits on the host. The rule also applies to calls that
+//! query a stream's capture or retain a context. If a call that orders work fails, the operation
+//! that needs the call fails with the same error, regardless of the error's code. A driver may
+//! return any code while the work is still running, so the code never justifies ignoring an error.
 //!
 //! If a resource's context is gone, a failure to free the resource is ignored, because no resource
 //! is left. If a context is gone, a failure to wait for it is also ignored, because no work runs in

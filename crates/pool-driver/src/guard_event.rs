@@ -43,7 +43,8 @@ impl GuardEvent {
         let place = Place::new()?;
         bind(context)?;
         // If an earlier, unrelated call left an error in the context, this function puts the error
-        // back into the context. Otherwise, cudarc would return the error of the earlier call here.
+        // back into the context. Otherwise, cudarc would return the error of the earlier call
+        // instead of the event.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -115,7 +116,7 @@ impl UseEnd {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`is_recorded`](Self::is_recorded).
+    /// The safety contract of [`is_recorded`](Self::is_recorded) applies.
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;

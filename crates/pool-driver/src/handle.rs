@@ -15,7 +15,7 @@ use crate::leftovers::{LeftoverKind, Resource};
 ///
 /// # Safety
 ///
-/// The driver must allow calls from any thread that use handles of this kind.
+/// The driver must allow any thread to make calls with handles of this kind.
 pub unsafe trait HandleKind: 'static {
     /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;

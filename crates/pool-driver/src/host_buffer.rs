@@ -74,8 +74,8 @@ impl HostBuffer {
         Ok(Self(place.own(HostMemory { memory, bytes: length, context })))
     }
 
-    /// Creates a buffer of `bytes` zeroed bytes. The argument must not be 0. This function makes
-    /// the context current.
+    /// Creates a buffer of `bytes` zeroed bytes. The number of bytes must not be 0. This function
+    /// makes the context current.
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = HostPlace::new()?;
         let memory = calls::allocate_host(bytes, context)?;

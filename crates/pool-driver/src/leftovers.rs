@@ -1,7 +1,7 @@
 //! Implements the queue of deferred frees, which the whole process shares. The queue contains
 //! driver resources that could not be freed when their owners were dropped. A resource cannot be
-//! freed while a capture is in progress, or if the driver refuses to free it. The frees are retried
-//! when a pool allocates memory or is dropped, and when a capture by `pool-graph` ends.
+//! freed during a capture, or if the driver refuses to free it. The frees are retried when a pool
+//! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
 //! An entry of the queue is therefore reserved before the resource is created ([`Place::new`]). The
@@ -59,8 +59,8 @@ pub struct ResourceOwner<T: Resource> {
 /// `Vec`, unlike `Box::new`, can fail without aborting the process.
 pub struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue. Each link contains a resource that has lost its owner, and a pointer to the
-/// rest of the queue.
+/// A link of the queue. Each link contains a resource whose owner has been dropped, and a pointer
+/// to the rest of the queue.
 struct Link<T> {
     /// The resource of this link, or `None` while the resource has an owner.
     resource: Option<T>,

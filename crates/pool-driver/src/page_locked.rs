@@ -58,9 +58,8 @@ impl PageLocked {
     ///
     /// # Safety
     ///
-    /// At least `bytes` bytes must be allocated at `to`. The caller must have the right to write
-    /// this range in stream order. The buffer must not be busy, and must contain at least `bytes`
-    /// bytes.
+    /// At least `bytes` bytes must be allocated at `to`. The caller must be allowed to write these
+    /// bytes in stream order. The buffer must not be busy, and must contain at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -107,8 +106,8 @@ impl PageLocked {
 
     /// Returns `true` if a graph from other code contains a copy that uses this buffer. The graph
     /// may run this copy at any time. This buffer never becomes free again, so
-    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only these
-    /// two methods detect such a graph.
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) detect such a graph.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()

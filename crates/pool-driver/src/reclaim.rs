@@ -37,8 +37,8 @@ impl Reclaim {
 
     /// Adds the result of waiting for the device's streams. `waits` contains two numbers: the
     /// streams for which the host waited, and the streams that it skipped. A stream is skipped if
-    /// it is being captured, or if the wait for the stream fails. `waits` is `None` if a session
-    /// was capturing a graph, because the host then does not wait.
+    /// it is being captured, or if the wait for the stream fails. `waits` is `None` if the host did
+    /// not wait because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();

@@ -1,6 +1,6 @@
 //! Declares driver functions and structures that differ between versions of CUDA. This module
 //! declares each function and structure once, for one particular version of CUDA. In contrast,
-//! cudarc's bindings declare them for the CUDA version that the application selects. The
+//! cudarc's bindings declare the functions of the CUDA version that the application selects. The
 //! declarations of this module do not depend on the selected version. One build therefore works
 //! with every driver that provides these functions.
 

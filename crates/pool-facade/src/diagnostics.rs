@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_core::MemoryChecks;
 
-/// Is `true` after the environment variables have been read.
+/// This flag is `true` after the environment variables have been read.
 static IS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Enables or disables poisoning and fresh blocks for the whole process.
 ///
 /// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
-///   bytes. Floats interpret these bytes as NaN. Poisoned memory exposes code that reads elements
-///   before it has written them.
+///   bytes. A float that consists of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
+///   elements before it has written them.
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
 ///   memory checker can detect pointers that are used after their scope has ended.
 ///
@@ -54,7 +54,7 @@ pub(crate) fn set_up() {
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
     // The flag is set last, so that another thread that creates its first pool during this call
-    // reads the environment variables too.
+    // also reads the environment variables.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }

@@ -25,11 +25,11 @@
 /// # }
 /// ```
 ///
-/// `|scope| { … }` looks like a closure, so that rustfmt formats it. It is a block of the enclosing
-/// function. Inside the block, `return`, `?`, `break` with a label and `.await` work as usual, and
-/// panics propagate. The pool is returned to its thread's list on every exit from the block. The
-/// `?` operator returns from the enclosing function, not from the macro. Views and scopes cannot
-/// leave the block of `with_pool!`.
+/// `|scope| { … }` looks like a closure to rustfmt, but it is a block of the enclosing function.
+/// Inside the block, `return`, `?`, `break` with a label and `.await` work as usual, and panics
+/// propagate. The pool is returned to its thread's list on every exit from the block. The `?`
+/// operator returns from the enclosing function, not from the macro. Views and scopes cannot leave
+/// the block of `with_pool!`.
 ///
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
 /// With the slot layout, the inner block's pool holds its own memory. To avoid a second pool, pass
@@ -45,7 +45,7 @@
 /// # What does not compile
 ///
 /// The compiler rejects each of the following programs. The page
-/// [`compiler_errors`](crate::compiler_errors) explains how to fix them.
+/// [`compiler_errors`](crate::compiler_errors) explains how to fix these programs.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -233,8 +233,8 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // This rule also accepts items that become part of the trait implementation. Each static is
-    // declared inside the function that uses it, so the caller's expressions cannot refer to any
+    // This macro rule also accepts items that become part of the trait implementation. Each static
+    // is declared inside the function that uses it, so the caller's expressions cannot refer to any
     // name of the macro.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {

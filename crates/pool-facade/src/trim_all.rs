@@ -96,7 +96,7 @@ pub fn trim_all() -> ReleaseReport {
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the numbers may be from slightly different
-/// times. The statistics do not include the number of acquired slots and the peak number of live
+/// times. The statistics include neither the number of acquired slots nor the peak number of live
 /// bytes. Pools that a thread creates while it is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {

@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 const KEPT: usize = 4_096;
 /// The maximum number of accepted kernels that each bind group stores.
 const TRIED: usize = 16;
-/// The index that means that there is no entry.
+/// The index that marks a missing entry.
 const NONE: usize = usize::MAX;
 
 /// A range of a buffer: the buffer's identity, and the offset and length of the range in bytes.

@@ -206,7 +206,7 @@ impl Calls {
         })
     }
 
-    /// Processes completed work, or waits for all submitted work if `how` requests this. wgpu
+    /// Processes completed work, or waits for all submitted work if `how` requests the wait. wgpu
     /// panics if the device is lost, and this method converts the panic into an error. A panic in a
     /// callback is passed on to the caller.
     ///

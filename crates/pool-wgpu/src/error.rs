@@ -218,19 +218,20 @@ pub enum WgpuError {
     },
     /// wgpu rejected the arguments of a call. Except for
     /// [`Stream::submit_with`](crate::Stream::submit_with), the rejected call had no effect, and
-    /// all commands that were recorded earlier stay recorded. `submit_with` has already submitted
-    /// the recorded commands, and your command buffers that precede the rejected one.
+    /// all commands that were recorded earlier stay recorded. If `submit_with` returns this error,
+    /// it has already submitted the recorded commands, and your command buffers that precede the
+    /// rejected one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
         message: String,
     },
     /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
-    /// has been destroyed. wgpu rejects all commands of one
+    /// has been destroyed. The error affects all commands of one
     /// [`Stream::record`](crate::Stream::record) closure, or all commands between two such
-    /// closures, together. All other commands are executed. Each thread that recorded any of the
-    /// rejected commands receives this error once. If the message mentions `Buffer::map_async`, the
-    /// commands were executed, but a mapping that `map_buffer_on_submit` requested has failed.
+    /// closures. All other commands are executed. Each thread that recorded any of the rejected
+    /// commands receives this error once. If the message mentions `Buffer::map_async`, the commands
+    /// were executed, but a mapping that `map_buffer_on_submit` requested has failed.
     #[error(
         "wgpu rejected recorded commands, and executed none of the commands that were recorded \
          with them: {message}. Do not map or destroy a resource that the commands use before \

@@ -223,7 +223,7 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns the probe, which makes the mistake if the mistake belongs to probes.
+    /// Returns the probe, which does not report frees if the mistake is [`Flaw::Unreported`].
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs cannot detect these mistakes, because they do not copy views or fill
-        // parts of views.
+        // The random programs cannot detect the mistakes in `others`, because they do not copy
+        // views or fill parts of views.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -261,8 +261,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. A detection by the checks after the
-            // test case is not sufficient.
+            // The test case itself must detect the mistake. It is not sufficient that the checks
+            // after the test case detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -61,8 +61,8 @@ impl Kernel {
         &self.0.entry
     }
 
-    /// Returns `true` if the kernel is one of the stream's own kernels. Every bind group of their
-    /// layout can be used with the stream's own kernels.
+    /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
+    /// can be used with every bind group of their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own

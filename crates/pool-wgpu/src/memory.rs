@@ -17,8 +17,8 @@ pub(crate) const ALIGN: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The number of the block's first byte. The numbers of different buffers never overlap within
-    /// a process.
+    /// The number of the block's first byte. Different buffers of a process never share a byte
+    /// number.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.

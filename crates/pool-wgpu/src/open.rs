@@ -45,8 +45,8 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     })
 }
 
-/// Blocks until a future is complete. No other code may need to run before the future can complete.
-/// wgpu's futures complete immediately outside a browser.
+/// Blocks until a future is complete. The future must be able to complete without any other code
+/// running. wgpu's futures complete immediately outside a browser.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::pin::pin;

@@ -94,8 +94,7 @@ impl Mapping {
         }
     }
 
-    /// Unmaps the buffer and makes it available again. If the device is lost, the buffer is dropped
-    /// instead.
+    /// Unmaps the buffer and makes it available again. The buffer is dropped if the device is lost.
     fn give_back(&self) {
         if self.setup.calls.scoped(|| self.buffer.unmap()).is_ok() {
             self.pool.give(self.buffer.clone());
@@ -247,8 +246,8 @@ impl<T> Reading<T> {
 
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, and returns them. No code may block in a browser, so
-    /// this method succeeds there only if the elements have already arrived. If they may not have
-    /// arrived yet, await the `Reading`.
+    /// this method succeeds there only if the elements have already arrived. If the elements may
+    /// not have arrived yet, await the `Reading`.
     ///
     /// # Errors
     ///

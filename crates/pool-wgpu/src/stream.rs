@@ -32,7 +32,8 @@ use crate::turn::Turns;
 /// Recorded commands are submitted when there are 512 of them, when a view is read, or when
 /// [`submit`](Self::submit) is called. Commands that have not been submitted are never executed if
 /// the last clone and the last pool of a stream are dropped. A thread that is ending cannot free
-/// buffers. The buffers of its pools are freed when any stream next allocates a buffer.
+/// buffers. The buffers of an ending thread's pools are freed when any stream next allocates a
+/// buffer.
 ///
 /// # Other encoders
 ///
@@ -54,10 +55,10 @@ use crate::turn::Turns;
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure of
 /// [`record`](Self::record), error handlers, mapping callbacks and log subscribers. If user code
-/// calls the same stream, that call fails with [`WgpuError::Reentered`]. Except for the closure of
-/// `record`, user code also receives this error if it calls a second stream that another thread is
-/// using. User code may acquire arrays, so pools may allocate and free blocks during a call. A call
-/// from another thread blocks until the running call has returned.
+/// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
+/// `record`, a call from user code to a second stream also fails with this error if another thread
+/// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
+/// a call. A call from another thread blocks until the running call has returned.
 ///
 /// # Several threads
 ///
@@ -242,7 +243,7 @@ impl Stream {
     /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
     /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
     /// bytes of the kernel's uniform variable, in the layout that WGSL defines. If `parameters` is
-    /// shorter than this variable, the remaining bytes are zero.
+    /// shorter than the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
     ///
@@ -330,10 +331,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`submit`](Self::submit). After such an error, none of your
-    /// command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of your
-    /// command buffers. wgpu does not execute the rejected buffer and the buffers after it. It
-    /// executes the recorded commands and your earlier buffers.
+    /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
+    /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
+    /// your command buffers. wgpu does not execute the rejected buffer and the buffers after it.
+    /// The recorded commands and your earlier buffers are executed.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
@@ -436,8 +437,8 @@ impl Stream {
     }
 
     /// Counts a buffer as freed, and removes its bind groups from the stream's cache. If another
-    /// call is using the recording, the next call removes the bind groups. Otherwise, this method
-    /// removes them immediately.
+    /// call is using the recording, the next call removes the bind groups. If no other call is
+    /// using the recording, this method removes them immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();

@@ -1,8 +1,8 @@
 //! Allows tests to wait in a browser, where the event loop must run and no code may block.
 //!
-//! The flag `--cfg pool_browser_tests` builds the browser tests. During these tests, JavaScript
+//! The browser tests are built with `--cfg pool_browser_tests`. During these tests, JavaScript
 //! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has
-//! run. Tests that block on other platforms can therefore block in a browser too.
+//! run. Tests that block on other platforms can therefore also block in a browser.
 
 /// Lets the event loop run once, and returns `true`. If the event loop cannot run, this function
 /// returns `false`.

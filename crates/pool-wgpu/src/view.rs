@@ -134,7 +134,7 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the methods that the shared and the exclusive view have in common.
+/// Implements the common methods of shared and exclusive views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {

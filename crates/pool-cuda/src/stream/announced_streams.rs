@@ -35,8 +35,8 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 ///
 /// - The caller forgot the guard that the pool returned together with the pointer.
 /// - Event tracking is disabled in cudarc.
-/// - A launch on a per-thread default stream uses the memory, and its argument was created by
-///   [`on`](crate::DeviceView::on).
+/// - A launch on a per-thread default stream uses the memory through an argument that
+///   [`on`](crate::DeviceView::on) created.
 ///
 /// Without an event, the host waits for all work in the stream's context before the pool reuses the
 /// memory. Waiting for a whole context would invalidate all captures in this context. While a

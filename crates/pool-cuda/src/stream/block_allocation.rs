@@ -16,7 +16,7 @@ use crate::stream::holders::reclaim;
 impl DeviceStream {
     /// Allocates memory that work on this stream can use. If the device is still out of memory
     /// after the pool has freed its idle blocks, this method releases other memory of the process.
-    /// It then retries the allocation once.
+    /// The method then retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {

@@ -22,8 +22,8 @@ use crate::stream::shape_cells::Slab;
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream of this device, and must not have been freed. Each use of the block must have been
-/// enqueued on the pool's stream, have been recorded as a use by another stream, or have completed.
+/// stream of this device, and must not have been freed. Each use of the block must have completed,
+/// been enqueued on the pool's stream, or been recorded as a use by another stream.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,

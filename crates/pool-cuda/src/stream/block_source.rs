@@ -1,5 +1,6 @@
 //! Defines block sources, which provide a pool's blocks instead of the device. A pool with a block
-//! source can acquire memory while its stream is being captured. The graph owns this memory later.
+//! source can acquire memory while its stream is being captured. The captured graph later owns this
+//! memory.
 
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;

@@ -45,15 +45,16 @@ impl BlockUses {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if the predicate `is_wanted` accepts any entry with a smaller number.
+    /// Returns `true` if the predicate `is_wanted` accepts any entry whose number is below
+    /// `number`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first entry that `is_wanted` accepts and that has at least the number `from`.
-    /// The method returns a copy of the entry, together with the entry's number.
+    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. The method
+    /// returns a copy of the entry, together with the entry's number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,8 +64,8 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first entry that `is_wanted` accepts and that has at least the
-    /// number `from`.
+    /// Returns the number of the first entry that `is_wanted` accepts, starting at the number
+    /// `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);

@@ -32,9 +32,9 @@ struct Inner {
 /// The first stream of a context. This stream is created before any other code can access the
 /// context, and exists as long as the context.
 ///
-/// When cudarc creates the first stream of a context, it waits for all work in the context. This
-/// wait would fail and invalidate the capture if another thread were capturing a stream of the
-/// context.
+/// When cudarc creates the first stream of a context, it waits for all work in the context. If
+/// another thread were capturing a stream of the context, this wait would fail and invalidate the
+/// capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -109,8 +109,8 @@ impl CudaDevice {
     }
 
     /// Returns the same device, but without its memory pool. This device allocates its blocks with
-    /// `cuMemAlloc` instead of the stream-ordered allocator. Such a device is useful for
-    /// comparisons, and for tools that do not support memory pools.
+    /// `cuMemAlloc` instead of the stream-ordered allocator. A device without a memory pool is
+    /// useful for comparisons, and for tools that do not support memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));

@@ -52,12 +52,11 @@ pub struct DeviceStream {
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The entry in the process's queue of deferred frees that is reserved for blocks that cannot
-    /// be freed when the pool is dropped. The entry is `None` only while the stream is being
-    /// dropped.
+    /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
+    /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The error of the first failed call that could not return its error.
+    /// The first error that a call could not return.
     unanswered: Cell<Option<CudaError>>,
     /// The source that provides blocks instead of the device.
     source: Option<Box<dyn BlockSource>>,
@@ -125,12 +124,13 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for a stream
-    /// that is being captured. You can also use it outside a capture, for work on borrowed memory.
+    /// that is being captured. You can also use this function outside a capture, for work on
+    /// borrowed memory.
     ///
     /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host or
     /// copy from host memory that the source cannot keep alive. Therefore
     /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host
-    /// fail with [`CudaError::Capturing`]. The pool does not call the driver before such an error.
+    /// fail with [`CudaError::Capturing`]. In these cases, the pool does not call the driver.
     /// Fills, copies on the device, shapes and launches still work.
     ///
     /// # Errors
@@ -246,10 +246,10 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the stored error of a call that could not return its error. Such a call
-    /// may be a free, a trim, or a request for a pointer through cudarc's traits. If several errors
-    /// have occurred since the last call to this method, the first error is returned. Later calls
-    /// to this method do not return the same error again.
+    /// Removes and returns the first error that a call could not return. Such a call may be a free,
+    /// a trim, or a request for a pointer through cudarc's traits. If several errors have occurred
+    /// since the last call to this method, the first error is returned. Later calls to this method
+    /// do not return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
@@ -387,7 +387,7 @@ impl Drop for DeviceStream {
         }
         // All views that could use a shape have ended, because views borrow from the pool. Work
         // that used a shape was enqueued on this stream or precedes later work on this stream. The
-        // pool ordered such work when it freed the slots of the views.
+        // pool ordered work that used a shape when it freed the views' slots.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

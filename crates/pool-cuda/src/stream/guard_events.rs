@@ -18,7 +18,7 @@ use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
 /// The maximum number of events for one block. For additional uses of the block, the pool creates
-/// no events. It waits for these uses as if their guards had been forgotten.
+/// no events. The pool waits for the additional uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
 /// The bytes to which a view returned a pointer.
@@ -35,7 +35,7 @@ pub(crate) struct Bytes {
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes for which the pool orders all uses together.
+    /// The bytes whose uses the pool orders together.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
-    /// number of events already exists for these bytes and the bytes that are ordered together with
-    /// them. The method also returns `None` if cudarc does not record the events of its guards.
+    /// number of events already exists for the bytes whose uses are ordered together. The method
+    /// also returns `None` if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -11,8 +11,8 @@
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
 //!
-//! The pool remembers each use until the block is reused or freed, because other code may enqueue
-//! work with the returned pointer until then. The note is removed earlier in two cases:
+//! Until the block is reused or freed, the pool remembers each use, because other code may still
+//! enqueue work with the returned pointer. The pool forgets a use earlier in two cases:
 //!
 //! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and has waited
 //!   for the stream *after* counting the references.
@@ -155,8 +155,9 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records that a stream uses a block, if an event could not order the streams. The host first
-    /// waits for the pool's stream and for all other streams that use the block.
+    /// Records that a stream uses a block, after an attempt to order the streams with an event has
+    /// failed. The host first waits for the pool's stream and for all other streams that use the
+    /// block.
     ///
     /// # Errors
     ///
@@ -193,8 +194,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of guards that have been dropped, for bytes that a new view covers
-    /// exclusively.
+    /// Destroys the events of dropped guards for bytes that a new view covers exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(

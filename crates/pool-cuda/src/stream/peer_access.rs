@@ -18,10 +18,10 @@ impl CudaDevice {
     ///
     /// After this call, views can be passed to streams of the other device with
     /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). These methods order the
-    /// two streams as if they belonged to the same device. Without this call, a view cannot be
-    /// passed to a stream of the other device, and the attempt fails with
-    /// [`CudaError::WrongDevice`]. Without this call, a kernel on the other device faults if it
-    /// accesses an address in this device's memory. Copies between devices do not need this access.
+    /// two streams as if they belonged to the same device. Without this call, passing a view to a
+    /// stream of the other device fails with [`CudaError::WrongDevice`]. Without this call, a
+    /// kernel on the other device faults if it accesses an address in this device's memory. Copies
+    /// between devices do not need this access.
     ///
     /// Call this method again to enable access in the reverse direction, or for a third device. The
     /// access stays enabled for as long as the device's memory pool exists.

@@ -11,8 +11,8 @@ use pool_driver::error::CudaError;
 /// The maximum number of axes of a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
-/// The number of integers in one shape: the rank, a start, and the length and the stride of each
-/// axis.
+/// The number of integers in one shape: the rank, a start offset, and the length and the stride of
+/// each axis.
 pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 
 /// The number of bytes in one shape.
@@ -22,7 +22,7 @@ const CELL_BYTES: usize = NUMBERS * 8;
 const CELLS: usize = u64::BITS as usize;
 
 /// The slabs of one pool. The lock is held only to acquire or return cells, and to add or remove
-/// slabs. It is never held during a driver call.
+/// slabs. The lock is never held during a driver call.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 

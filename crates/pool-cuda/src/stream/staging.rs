@@ -47,8 +47,8 @@ struct BufferLease<'s> {
 }
 
 impl Staging {
-    /// Copies bytes from the host to the device. When this method returns, it no longer reads
-    /// `from`.
+    /// Copies bytes from the host to the device. This method has finished reading `from` when it
+    /// returns.
     ///
     /// # Safety
     ///

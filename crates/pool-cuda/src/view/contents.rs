@@ -11,8 +11,8 @@ use crate::view::fill;
 use crate::view::transfer;
 
 impl<T> PoolViewMut for DeviceViewMut<'_, T> {
-    /// Copies elements from the host to the device. When this method returns, it no longer reads
-    /// `source`, but the copy may still be pending on the pool's stream.
+    /// Copies elements from the host to the device. This method has finished reading `source` when
+    /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
     /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still read

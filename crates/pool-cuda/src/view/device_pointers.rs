@@ -62,7 +62,7 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error directly.
 ///
 /// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
-/// the pointer. For example, memory that is used in a capture contains no new values until the
+/// the pointer. For example, memory that is acquired during a capture stays uninitialized until the
 /// graph runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277

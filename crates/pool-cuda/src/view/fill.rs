@@ -14,8 +14,8 @@
 //! Each copy on the device doubles the number of elements that the fill has written. A unit
 //! consists of 4, 2 or 1 bytes, whichever is the largest size that divides the element size. If a
 //! graph is captured without a session, the fill writes the first element with one memset for each
-//! unit. Such a graph cannot keep host memory alive. A fill never uses two-dimensional memsets,
-//! because a graph update cannot change them ("for 2d memsets, all dimension changes are
+//! unit. A graph without a session cannot keep host memory alive. A fill never uses two-dimensional
+//! memsets, because a graph update cannot change them ("for 2d memsets, all dimension changes are
 //! rejected").
 
 use cudarc::driver::CudaStream;

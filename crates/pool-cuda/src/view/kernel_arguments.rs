@@ -11,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
-/// A view as an argument of a kernel on a stream other than the pool's stream. [`DeviceView::on`]
-/// and [`DeviceViewMut::on`] create this argument, and order the kernel's stream with the pool's
-/// stream.
+/// A kernel argument that represents a view, for a stream other than the pool's stream.
+/// [`DeviceView::on`] and [`DeviceViewMut::on`] create this argument, and order the kernel's stream
+/// with the pool's stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,
@@ -29,14 +29,15 @@ impl OnStream<'_> {
 }
 
 impl<T> DeviceView<'_, T> {
-    /// Returns an argument for a kernel on `stream` that reads the elements. `stream` waits for the
-    /// pool's stream, and the pool's stream waits for `stream` before the memory is used again.
+    /// Returns an argument for a kernel on `stream` that reads the elements. The method makes
+    /// `stream` wait for the pool's stream. The pool's stream waits for `stream` before the memory
+    /// is used again.
     ///
     /// If another library created the stream (see `wrap_borrowed_stream`), enqueue work only
     /// through this `Arc` and its clones. If the pool holds the last reference to a stream, it
     /// assumes that no code will enqueue further work on the stream. If `stream` is the per-thread
-    /// default stream, this method blocks the host. The reason is that the argument may be sent to
-    /// another thread, which has a different default stream.
+    /// default stream, this method blocks the host, because the argument may be sent to a thread
+    /// with a different default stream.
     ///
     /// # Errors
     ///
@@ -48,8 +49,8 @@ impl<T> DeviceView<'_, T> {
 }
 
 impl<T> DeviceViewMut<'_, T> {
-    /// Returns an argument for a kernel on `stream` that writes the elements. The streams are
-    /// ordered as [`DeviceView::on`] documents.
+    /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
+    /// streams like [`DeviceView::on`].
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Implements the common part of all view types. This part consists of an address in a slot's block
-//! and a reference to the slot. Through the slot, a view accesses the pool's stream and the other
-//! streams that use the pool's blocks.
+//! Implements the common part of all view types. The common part consists of an address in a slot's
+//! block and a reference to the slot. Through the slot, a view accesses the pool's stream and the
+//! other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub(crate) enum ViewAccess {
 
 /// The part of a block that a view covers.
 ///
-/// A region is used only inside a view, before the view's lifetime `'s` has ended. Therefore the
-/// region's slot is still acquired, and its block has not been replaced. A region can be used only
+/// A region is used only inside a view, before the view's lifetime `'s` has ended. The region's
+/// slot is therefore still acquired, and its block has not been replaced. A region can be used only
 /// on the pool's thread, because a [`SlotRef`] is not `Send`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
@@ -51,7 +51,8 @@ impl Region {
     /// has returned.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // In a stack, even an empty array has an address. An empty region uses address 0 instead.
+        // An empty region has address 0, although a stack assigns an address even to an empty
+        // array.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
@@ -71,7 +72,7 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes for which the pool orders all uses together when the region is used. In a
+    /// Returns the bytes whose uses the pool orders together with the uses of this region. In a
     /// slot, the pool orders all uses of the slot's block together. In a stack, the pool orders
     /// only the uses of the region's own bytes.
     fn ordered(&self) -> Bytes {

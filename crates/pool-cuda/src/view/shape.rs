@@ -12,8 +12,8 @@ use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
 /// The lengths and strides of an array, which are stored in device memory. All numbers are `u64`s,
-/// in this order: the rank r, a start of 0, r lengths, and r row-major strides in elements. You can
-/// pass a `DeviceShape` to a kernel on the pool's stream.
+/// in this order: the rank r, a start offset of 0, r lengths, and r row-major strides in elements.
+/// You can pass a `DeviceShape` to a kernel on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,

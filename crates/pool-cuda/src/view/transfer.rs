@@ -45,7 +45,8 @@ pub(crate) unsafe fn copy(
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
-/// Copies bytes from the host to the device. When this function returns, it no longer reads `from`.
+/// Copies bytes from the host to the device. This function has finished reading `from` when it
+/// returns.
 ///
 /// # Safety
 ///

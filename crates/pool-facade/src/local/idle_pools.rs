@@ -230,7 +230,7 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // The allocator may call user code while the record is created. This code may also create a
+        // The allocator may call user code while the record is created, and this code may create a
         // pool and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
@@ -285,8 +285,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
 
 /// Calls `f` with the entry of each of this thread's idle pools.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: all callers are in this module. They call methods of the pools, but never replace a
-    // pool.
+    // SAFETY: all callers are in this module, and they never replace a pool.
     unsafe { idle.shared.for_each(f) };
 }
 

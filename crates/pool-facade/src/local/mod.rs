@@ -12,8 +12,8 @@
 //!
 //! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
 //! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory
-//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends that use slots,
-//! this code is not compiled.
+//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for borrowing
+//! memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -69,8 +69,8 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`. This is correct if threads cannot choose
-    /// between devices or streams.
+    /// default implementation always returns `true`. A backend needs another implementation only if
+    /// threads can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true

@@ -32,8 +32,8 @@ pub(super) struct Batch {
 /// two such closures.
 ///
 /// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single call
-/// for all parts would take only 1 µs per part. However, if wgpu 30 rejects one part in such a
-/// call, it rejects all parts, but has already recorded that the earlier parts were executed. Later
+/// for all parts would take only 1 µs per part. However, if wgpu 30 rejected one part, it would
+/// reject the whole call, although it has already recorded the earlier parts as executed. Later
 /// commands would then lack barriers, and wgpu would treat memory with old contents as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -54,7 +54,7 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches. They are stored for threads whose commands another thread
+/// The errors of rejected batches. The errors are stored for threads whose commands another thread
 /// submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
