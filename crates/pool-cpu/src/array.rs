@@ -135,8 +135,9 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows, and otherwise the
-    /// same errors as [`Scope::try_acquire`]. After a failure, the next acquire uses the same slot.
+    /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows. Otherwise returns
+    /// the same errors as [`Scope::try_acquire`]. After a failure, the next acquire uses the same
+    /// slot.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,

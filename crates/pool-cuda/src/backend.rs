@@ -113,7 +113,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceViewMut<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { DeviceViewMut::new(block, slot, length) }
     }
 
@@ -123,7 +123,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceView<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { DeviceView::new(block, slot, length) }
     }
 

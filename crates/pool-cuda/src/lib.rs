@@ -2,9 +2,9 @@
 //!
 //! Each pool belongs to one device and one stream, which a [`DeviceStream`] represents. Acquiring
 //! an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
-//! enqueues all of its own work on its stream. This stream orders every reuse of memory, so a loop
-//! in steady state needs no events, no waits and no driver calls for memory. If work on another
-//! stream uses the pool's memory, the pool orders the two streams with each other (see
+//! enqueues all of its own work on its stream. The stream of a pool orders every reuse of memory,
+//! so a loop in steady state needs no events, no waits and no driver calls for memory. If work on
+//! another stream uses the pool's memory, the pool orders the two streams with each other (see
 //! [`record_use`]).
 //!
 //! ```no_run

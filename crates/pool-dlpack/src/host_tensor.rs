@@ -1,4 +1,4 @@
-//! Imports tensors from other libraries in host memory, which can then be used as slices.
+//! Imports tensors from other libraries in host memory, so that they can be used as slices.
 //!
 //! # Invariants
 //!

@@ -4,8 +4,8 @@
 //! includes allocator hooks, destructors and the driver. User code might try to acquire the same
 //! lock and cause a deadlock.
 //!
-//! A list needs no links if its entries are never removed. `pool_core::reserve` can then grow a
-//! `Vec` before the lock is acquired.
+//! A list needs no links if its entries are never removed. For such a list, `pool_core::reserve`
+//! can grow a `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;

@@ -42,9 +42,8 @@ impl GuardEvent {
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let place = Place::new()?;
         bind(context)?;
-        // If an earlier, unrelated call left an error in the context, this function puts the error
-        // back into the context. Otherwise, cudarc would return the error of the earlier call
-        // instead of the event.
+        // This function removes the error of an earlier, unrelated call from the context and puts
+        // it back later, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);

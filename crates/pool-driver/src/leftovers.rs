@@ -95,7 +95,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
         let [link] = self;
         match &mut link.resource {
             Some(resource) => {
-                // SAFETY: the caller upholds the same safety contract.
+                // SAFETY: the caller upholds this method's safety contract.
                 let given_back = unsafe { resource.give_back() };
                 match resource.context() {
                     Some(context) => unless_gone(context, given_back),

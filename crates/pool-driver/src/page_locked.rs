@@ -66,7 +66,7 @@ impl PageLocked {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
@@ -87,7 +87,7 @@ impl PageLocked {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 

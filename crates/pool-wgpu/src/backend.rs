@@ -58,7 +58,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -68,12 +68,12 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing, because all work that uses a view runs in stream order. Therefore no slot is
-    /// ever armed for pending work.
+    /// Does nothing, because stream order is sufficient for all work that uses a view. This backend
+    /// never arms a slot.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }

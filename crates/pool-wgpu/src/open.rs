@@ -4,7 +4,7 @@ use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The features that kernels require for 16-bit and 64-bit elements. The stream enables those
+/// The features that kernels require for 16-bit and 64-bit elements. The stream enables the
 /// features that its adapter supports.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)

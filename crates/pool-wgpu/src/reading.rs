@@ -245,9 +245,9 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Blocks until the elements have arrived, and returns them. No code may block in a browser, so
-    /// this method succeeds there only if the elements have already arrived. If the elements may
-    /// not have arrived yet, await the `Reading`.
+    /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
+    /// so this method succeeds only if the elements have already arrived. If the elements may not
+    /// have arrived yet, await the `Reading`.
     ///
     /// # Errors
     ///

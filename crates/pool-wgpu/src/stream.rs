@@ -43,7 +43,7 @@ use crate::turn::Turns;
 /// - Record the work with [`record`](Self::record).
 /// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
 ///   view is used again.
-/// - Alternatively, pass the finished command buffers to [`submit_with`](Self::submit_with), which
+/// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which
 ///   submits them after the recorded commands.
 ///
 /// # Device errors and callbacks
@@ -188,8 +188,8 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the number of calls to wgpu that all clones of the stream have made so far, for each
-    /// kind of call.
+    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
+    /// far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()

@@ -5,8 +5,8 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A type that provides memory for the pool of a [`DeviceStream`](crate::DeviceStream) instead of
-/// the device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source never
+/// A source of memory that the pool of a [`DeviceStream`](crate::DeviceStream) uses instead of the
+/// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source never
 /// calls the driver to allocate memory, so the pool can allocate while its stream is being
 /// captured.
 ///
@@ -20,7 +20,7 @@ use pool_driver::error::CudaError;
 ///   no other owner use the bytes that the pool's views cover. The memory stays valid until all
 ///   work that was enqueued on the stream before the free has completed. If the stream is captured,
 ///   the memory stays valid for as long as the graph exists.
-/// - These guarantees are not required if [`is_dry`](Self::is_dry) returns `true`. There is no
+/// - A dry source ([`is_dry`](Self::is_dry)) does not have to give these guarantees. There is no
 ///   memory at the addresses of a dry source, and the enqueued work never runs.
 /// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and
 ///   has the same lifetime.

@@ -108,9 +108,9 @@ impl CudaDevice {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// Returns the same device, but without its memory pool. This device allocates its blocks with
-    /// `cuMemAlloc` instead of the stream-ordered allocator. A device without a memory pool is
-    /// useful for comparisons, and for tools that do not support memory pools.
+    /// Returns the same device, but without its memory pool. The returned device allocates its
+    /// blocks with `cuMemAlloc` instead of the stream-ordered allocator. A device without a memory
+    /// pool is useful for comparisons, and for tools that do not support memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
@@ -159,8 +159,8 @@ impl CudaDevice {
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // If an earlier call left an error in the context, this method leaves the error there and
-        // does not return it.
+        // If an earlier call left an error in the context, this method neither removes nor returns
+        // the error.
         let earlier = self.0.context.check_err();
         let made = with_relaxed_capture_mode(|| self.0.context.new_stream());
         self.0.context.record_err(earlier);

@@ -128,10 +128,10 @@ impl DeviceStream {
     /// borrowed memory.
     ///
     /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host or
-    /// copy from host memory that the source cannot keep alive. Therefore
+    /// copy from host memory that the source cannot keep alive. With a captured source,
     /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host
-    /// fail with [`CudaError::Capturing`]. In these cases, the pool does not call the driver.
-    /// Fills, copies on the device, shapes and launches still work.
+    /// fail with [`CudaError::Capturing`]. The pool rejects these operations without calling the
+    /// driver. Fills, copies on the device, shapes and launches still work.
     ///
     /// # Errors
     ///
@@ -246,8 +246,8 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the first error that a call could not return. Such a call may be a free,
-    /// a trim, or a request for a pointer through cudarc's traits. If several errors have occurred
+    /// Removes and returns the first error that a call could not return. Frees, trims, and requests
+    /// for pointers through cudarc's traits cannot return errors. If several errors have occurred
     /// since the last call to this method, the first error is returned. Later calls to this method
     /// do not return the same error again.
     #[must_use]

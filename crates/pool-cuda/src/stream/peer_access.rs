@@ -17,20 +17,21 @@ impl CudaDevice {
     /// to its clones.
     ///
     /// After this call, views can be passed to streams of the other device with
-    /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). These methods order the
-    /// two streams as if they belonged to the same device. Without this call, passing a view to a
-    /// stream of the other device fails with [`CudaError::WrongDevice`]. Without this call, a
-    /// kernel on the other device faults if it accesses an address in this device's memory. Copies
-    /// between devices do not need this access.
+    /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). `on` and `record_use`
+    /// order the two streams as if they belonged to the same device. Without this call, passing a
+    /// view to a stream of the other device fails with [`CudaError::WrongDevice`]. Without this
+    /// call, a kernel on the other device faults if it accesses an address in this device's memory.
+    /// Copies between devices do not need this access.
     ///
     /// Call this method again to enable access in the reverse direction, or for a third device. The
     /// access stays enabled for as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
-    /// all memory that any code allocates in the device's context without a memory pool. This
-    /// access stays enabled while both contexts exist, and this `CudaDevice` keeps the other
-    /// context alive. The blocks of `DeviceMemory` in `pool-graph` do not come from a memory pool.
-    /// To enable access to such blocks, call this method on `device.clone().without_memory_pool()`.
+    /// all memory that any code allocates in the device's context without a memory pool. Access
+    /// without a memory pool stays enabled while both contexts exist, and this `CudaDevice` keeps
+    /// the other context alive. The blocks of `DeviceMemory` in `pool-graph` do not come from a
+    /// memory pool. To enable access to such blocks, call this method on
+    /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
     /// use pool_core::Pool;

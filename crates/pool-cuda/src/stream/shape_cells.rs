@@ -1,5 +1,5 @@
-//! The device memory that stores the shapes of one pool. This memory is divided into cells of equal
-//! size. Dropping the pool frees the blocks that contain the cells.
+//! The device memory that stores the shapes of one pool. The memory for shapes is divided into
+//! cells of equal size. Dropping the pool frees the blocks that contain the cells.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

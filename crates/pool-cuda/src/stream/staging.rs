@@ -220,8 +220,8 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the bytes of the buffer. The slice is empty if a copy may be pending. This case does
-    /// not occur, because every caller has waited for pending copies.
+    /// Returns the bytes of the buffer. The slice would be empty if a copy were pending, but every
+    /// caller has waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }

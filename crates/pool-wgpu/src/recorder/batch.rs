@@ -33,8 +33,9 @@ pub(super) struct Batch {
 ///
 /// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single call
 /// for all parts would take only 1 µs per part. However, if wgpu 30 rejected one part, it would
-/// reject the whole call, although it has already recorded the earlier parts as executed. Later
-/// commands would then lack barriers, and wgpu would treat memory with old contents as cleared.
+/// reject the whole call, although it has already recorded the earlier parts as executed. After
+/// such a rejection, later commands would lack barriers, and wgpu would treat memory with old
+/// contents as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,

@@ -90,7 +90,7 @@ impl Recorder<'_> {
     }
 
     /// Fills a range with copies of an element that is too long for the kernel's parameters. The
-    /// element is uploaded once. Each following copy then repeats the bytes that have already been
+    /// element is uploaded once. Each following copy repeats the bytes that have already been
     /// written. Each copy doubles the number of bytes that have been written.
     fn fill_by_doubling(
         &mut self,
