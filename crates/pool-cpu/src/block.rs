@@ -46,10 +46,10 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns to the system the whole pages of a block that begin at or after the byte offset `from`.
-/// The addresses of these pages stay valid. Returns the number of discarded bytes. After the call,
-/// all bytes of the discarded pages are zero. This function does nothing for a block that the
-/// global allocator allocated.
+/// Discards the whole pages of a block that begin at or after the byte offset `from`. The addresses
+/// of these pages stay valid. Returns the number of discarded bytes. After the call, all bytes of
+/// the discarded pages are zero. This function does nothing for a block that the global allocator
+/// allocated.
 ///
 /// # Safety
 ///

@@ -134,7 +134,7 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // Freeing a block includes a wait for the block's users on other streams. If this wait
+            // Freeing a block also waits for the block's users on other streams. If this wait
             // fails, the pool retries the free later.
             _ => Ok(()),
         }

@@ -30,8 +30,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. Destroying the event does not affect work that was enqueued before it
-    /// was recorded, or streams that are already waiting for it.
+    /// Destroys the event. This does not affect earlier work on the event's stream, or streams that
+    /// are already waiting for the event.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });

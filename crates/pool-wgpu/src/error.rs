@@ -1,5 +1,5 @@
-//! The error type of this crate. Defines the error type. Each error states the request, the limit,
-//! and what the user can do.
+//! Defines the error type of this crate. Each error states the request, the limit, and what the
+//! user can do.
 
 use std::fmt;
 

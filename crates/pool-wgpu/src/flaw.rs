@@ -1,7 +1,6 @@
-//! Deliberate mistakes. Implements deliberate mistakes, which show whether the conformance suite
-//! detects errors. In the unit tests and the browser's test program, streams record their commands
-//! through this module's [`Recorder`]. This `Recorder` wraps the real recorder. All other builds
-//! omit this module.
+//! Implements deliberate mistakes, which show whether the conformance suite detects errors. In the
+//! unit tests and the browser's test program, streams record their commands through this module's
+//! [`Recorder`]. This `Recorder` wraps the real recorder. All other builds omit this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};

@@ -1,5 +1,5 @@
-//! Compute kernels. The storage bindings of a kernel are in group 0, and its parameters are in a
-//! uniform buffer in group 1.
+//! Defines compute kernels. The storage bindings of a kernel are in group 0, and its parameters are
+//! in a uniform buffer in group 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

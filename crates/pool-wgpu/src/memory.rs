@@ -12,8 +12,7 @@ pub struct Wgpu;
 /// at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block. The record of a block, which contains the block's buffer and the number
-/// of the buffer's stream.
+/// The record of a block, which contains the block's buffer and the number of the buffer's stream.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,

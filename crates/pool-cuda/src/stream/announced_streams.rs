@@ -80,7 +80,7 @@ pub(crate) fn announced_streams() -> Vec<Arc<CudaStream>> {
     all
 }
 
-/// An entry that was removed from the list, without its weak reference to the stream.
+/// A removed entry of the list, which no longer holds a weak reference to the stream.
 pub(crate) struct Withdrawal(Chain<Weak<CudaStream>>);
 
 /// Removes a stream's entry from the list, and drops the entry's weak reference. Pools cannot look

@@ -16,10 +16,10 @@ use pool_driver::error::CudaError;
 /// # Safety
 ///
 /// - The address that [`allocate`](Self::allocate) returns is a multiple of 256, and is valid in
-///   the context of the source's stream. Until the memory is [freed](Self::free), the source lets
-///   no other owner use the bytes that the pool's views cover. The memory stays valid until all
-///   work that was enqueued on the stream before the free has completed. If the stream is captured,
-///   the memory stays valid for as long as the graph exists.
+///   the context of the source's stream. Until the memory is [freed](Self::free), no other owner
+///   uses the bytes that the pool's views cover. The memory stays valid until all work that was
+///   enqueued on the stream before the free has completed. If the stream is captured, the memory
+///   stays valid for as long as the graph exists.
 /// - A dry source ([`is_dry`](Self::is_dry)) does not have to give these guarantees. There is no
 ///   memory at the addresses of a dry source, and the enqueued work never runs.
 /// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and

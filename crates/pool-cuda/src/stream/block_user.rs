@@ -93,8 +93,9 @@ impl BlockUser {
     ///
     /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for it again
     ///   when the block is next used.
-    /// - *The check runs after the drop:* the launch also preceded the check. The pool records its
-    ///   event after the check, so the event covers the launch.
+    /// - *The check runs after the drop:* the check also runs after the launch, because the launch
+    ///   precedes the drop. The pool records its event after the check, so the event covers the
+    ///   launch.
     ///
     /// If the pool recorded the event first, it would never wait for a launch between the event and
     /// the check.

@@ -1,5 +1,5 @@
-//! A device. Wraps a device, which consists of its primary context and the memory pool that
-//! provides its blocks.
+//! Wraps a device, which consists of its primary context and the memory pool that provides its
+//! blocks.
 
 use std::fmt;
 use std::sync::Arc;

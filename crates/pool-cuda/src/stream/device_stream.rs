@@ -386,8 +386,8 @@ impl Drop for DeviceStream {
             return;
         }
         // All views that could use a shape have ended, because views borrow from the pool. Work
-        // that used a shape was enqueued on this stream or precedes later work on this stream. The
-        // pool ordered work that used a shape when it freed the views' slots.
+        // that used a shape was enqueued on this stream or precedes later work on this stream. When
+        // the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -18,7 +18,7 @@ use crate::view::region::Region;
 /// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
 /// device. You can pass the view directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
-/// [`on`](Self::on)). A graph that cudarc captures does not keep the memory alive that its nodes
+/// [`on`](Self::on)). A graph that cudarc captures does not keep alive the memory that its nodes
 /// use. The `launch` method of cudarc does not check that this memory still exists. A captured
 /// graph does not keep cudarc's own slices alive either. Launch a graph that uses views only while
 /// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their

@@ -16,9 +16,9 @@ pub trait Launch {
     /// loaded (see `Capture::keep` of `pool-graph`).
     ///
     /// The `launch` method of cudarc's builder is unsafe, and cudarc documents its safety contract.
-    /// In addition to this contract, you must pass `view.on(scope.context().stream())?` for each
-    /// view whose pool uses another stream. If the pool's stream is being captured, all memory that
-    /// the kernel uses must stay valid as long as the graph exists. The memory of a pool with a
+    /// You must also pass `view.on(scope.context().stream())?` for each view whose pool uses
+    /// another stream. If the pool's stream is being captured, all memory that the kernel uses must
+    /// stay valid as long as the graph exists. The memory of a pool with a
     /// [source](crate::BlockSource) meets this requirement. If the pool cannot order the other
     /// streams that use a view, the kernel receives address 0 for this view. The launch itself
     /// succeeds in this case. A kernel that accesses address 0 faults, which makes the CUDA context

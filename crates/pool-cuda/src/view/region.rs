@@ -208,8 +208,8 @@ impl Region {
         }
     }
 
-    /// Orders a stream other than the pool's stream with the pool's stream. If the pool does not
-    /// know the stream, the method returns the event that the guard must record.
+    /// Orders another stream with the pool's stream. If the pool does not know the stream, the
+    /// method returns the event that the guard must record.
     fn guarded(
         &self,
         stream: &CudaStream,

@@ -1,6 +1,6 @@
-//! Shapes in device memory. Stores shapes in device memory, from which kernels read the lengths and
-//! strides of arrays with a dynamic rank. Each entry of the shape cache contains the address of one
-//! shape on the device. The pool therefore copies each cached shape to the device only once.
+//! Stores shapes in device memory, from which kernels read the lengths and strides of arrays with a
+//! dynamic rank. Each entry of the shape cache contains the address of one shape on the device. The
+//! pool therefore copies each cached shape to the device only once.
 
 use std::marker::PhantomData;
 

@@ -330,7 +330,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
 }
 
 /// Frees every block of this thread's idle pools and resets their peak values. The function also
-/// drops the pools if their backend may own more than memory, such as a stream or a device.
+/// drops pools that may own more than memory, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {

@@ -1,8 +1,8 @@
 //! Defines thread-local pools: the requirements on a backend, the list of idle pools, and the guard
 //! that owns a pool.
 //!
-//! The list of idle pools is a `const` thread-local variable without a destructor, for each thread
-//! and backend. A thread can therefore use its list at any time, even while the thread is ending.
+//! For each backend, a thread's list of idle pools is a `const` thread-local variable without a
+//! destructor. A thread can therefore use its list at any time, even while the thread is ending.
 //! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
 //! that are returned after the list has been closed are dropped. The list for `Cpu` consists of
 //! entries that contain the pools. A registry contains the entries of all threads, so that each

@@ -1,6 +1,6 @@
-//! Fills. Implements fills, which repeatedly write a pattern of bytes into a range that can start
-//! and end at any byte. If a fill covers only part of a word, the other bytes of the word keep
-//! their values.
+//! Implements fills, which repeatedly write a pattern of bytes into a range that can start and end
+//! at any byte. If a fill covers only part of a word, the other bytes of the word keep their
+//! values.
 
 use super::Recorder;
 use crate::binding::{Access, Binding};
