@@ -115,8 +115,8 @@ impl CopyCompletion {
 
     /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
     /// of a captured copy returns error 907 until the capture ends. After the end of the capture,
-    /// each query of the event returned error 1 on an H200 with driver 580. Error 1 may also have
-    /// other causes, but in these cases a second query succeeds.
+    /// each query of the event returned error 1 on an H200 with driver 580. If error 1 has another
+    /// cause, a second query of the event succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

@@ -30,8 +30,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. This does not affect earlier work on the event's stream, or streams that
-    /// are already waiting for the event.
+    /// Destroys the event. Work that precedes the recorded event is not affected, and streams that
+    /// are already waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });

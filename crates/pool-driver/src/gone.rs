@@ -53,9 +53,9 @@ fn says_gone(code: DriverCode) -> bool {
 }
 
 /// Confirms with another call that a context is gone. The call queries the size of the device's
-/// memory, because every capture allows this query. A lost context returns its sticky error. If the
-/// context cannot be made current, this function checks whether the device has an active primary
-/// context.
+/// memory, because every capture allows this query. Every call in a lost context returns the
+/// context's sticky error. If the context cannot be made current, this function checks whether the
+/// device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {
     let asked = match bind(context) {
         Ok(()) => answer("cuMemGetInfo", result::mem_get_info()).map(|_| true),

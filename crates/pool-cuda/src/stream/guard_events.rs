@@ -35,7 +35,7 @@ pub(crate) struct Bytes {
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes whose uses the pool orders together.
+    /// The bytes that the pool treats as one unit when it orders streams.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,

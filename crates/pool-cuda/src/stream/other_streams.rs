@@ -58,7 +58,7 @@ pub(crate) struct OtherStreams {
 /// A stream that is about to use memory of the pool.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The user that the pool records for this use.
+    /// The description of the stream that the pool records together with the use.
     pub(crate) user: BlockUser,
     /// This flag is `true` if the stream may join the capture of the pool's stream.
     pub(crate) admitted: bool,

@@ -132,13 +132,13 @@ pub struct ListAccess<B: PoolBackend> {
 
 impl<B: PoolBackend> ListAccess<B> {
     /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
-    /// `true`. Each returned pool receives a new link to the first pool in the list. In this mode,
-    /// only a pool's own thread can release the pool's memory.
+    /// `true`. A pool that is returned to the list always receives a new link to the list's first
+    /// pool. In this mode, only a pool's own thread can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
     /// The mode in which a thread may use any of its idle pools. In this mode, other threads can
-    /// release idle pools through the registry. A returned pool keeps its link if the link still
-    /// refers to the first pool in the list.
+    /// release idle pools through the registry. A pool that is returned to the list keeps its link
+    /// if the link still refers to the list's first pool.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }

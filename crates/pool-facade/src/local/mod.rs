@@ -8,7 +8,7 @@
 //! entries that contain the pools. A registry contains the entries of all threads, so that each
 //! thread can release the idle pools of other threads. An entry that is in use keeps its link to
 //! the next entry. If blocks of `with_pool!` are nested, this link is still valid when the entry is
-//! returned. Returning the entry therefore takes a single store.
+//! returned. A single store is therefore sufficient to return the entry to the list.
 //!
 //! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
 //! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory
