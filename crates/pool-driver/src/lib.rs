@@ -6,8 +6,8 @@
 //! release may change this crate without notice. The crates `pool-cuda` and `pool-graph` re-export
 //! the types that users need.
 //!
-//! The module [`gone`] documents the rule for failed calls: the error of a call that orders work is
-//! never ignored only because of its code.
+//! The module [`gone`] explains why the error of a call that orders work is never ignored only
+//! because of its code.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
 //! are allocated with fallible functions (see [`chain`]). Dropping a value never allocates memory,

@@ -339,8 +339,8 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// A program causes this error only by destroying or mapping a buffer with wgpu, never by using
-    /// only this crate. The test therefore sets the error before the device reports its result.
+    /// A program causes this error only if it destroys or maps a buffer with wgpu directly. The
+    /// test therefore sets the error before the device reports its result.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
         let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };

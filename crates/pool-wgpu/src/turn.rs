@@ -5,7 +5,7 @@
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
 //! while it runs. A thread that is using the state of one stream never waits for the state of
-//! another stream. Otherwise, two threads could wait for each other forever.
+//! another stream. If it waited, two threads could wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -30,7 +30,7 @@ impl CudaDevice {
     /// all memory that any code allocates in the device's context without a memory pool. Access
     /// without a memory pool stays enabled while both contexts exist, and this `CudaDevice` keeps
     /// the other context alive. The blocks of `DeviceMemory` in `pool-graph` do not come from a
-    /// memory pool. To enable access to such blocks, call this method on
+    /// memory pool. To enable access to the blocks of `DeviceMemory`, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
