@@ -56,7 +56,7 @@ use crate::turn::Turns;
 /// A call to a stream may run user code on the same thread. User code includes the closure of
 /// [`record`](Self::record), error handlers, mapping callbacks and log subscribers. If user code
 /// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
-/// `record`, a call from user code to a second stream also fails with this error if another thread
+/// `record`, a call from user code to a second stream also fails with `Reentered` if another thread
 /// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
 /// a call. A call from another thread blocks until the running call has returned.
 ///

@@ -47,11 +47,11 @@ pub(crate) unsafe fn free_block(
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
 /// stream is being captured. During a capture, the free would become a node of the graph.
 ///
-/// The pool keeps these blocks, and does not add them to the process's queue of deferred frees.
-/// Each free reads the pool's list of other streams, which no other thread may access. The pool
-/// retries deferred frees whenever it allocates, frees or trims memory, and stores the errors of
-/// failed attempts. Dropping the pool adds its remaining blocks to the process's queue as
-/// [`OrphanBlocks`].
+/// The pool keeps blocks whose free is deferred, and does not add them to the process's queue of
+/// deferred frees. Each free reads the pool's list of other streams, which no other thread may
+/// access. The pool retries deferred frees whenever it allocates, frees or trims memory, and stores
+/// the errors of failed attempts. Dropping the pool adds its remaining blocks to the process's
+/// queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,

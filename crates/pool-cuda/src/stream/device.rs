@@ -67,9 +67,9 @@ impl CudaDevice {
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // cudarc leaks a context if it fails after retaining the context. To prevent this leak,
-        // this function first queries the attributes that cudarc will query. SAFETY: the driver
-        // returned this device.
+        // cudarc leaks a context if it fails after retaining the context. To prevent cudarc from
+        // leaking the context, this function first queries the attributes that cudarc will query.
+        // SAFETY: the driver returned this device.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,
