@@ -1,6 +1,6 @@
 //! Defines acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value,
-//! in any shape that `ndarray` accepts. For a dynamic rank, the pool stores a header with each
-//! cached shape, so that a cache hit does not allocate any memory.
+//! in any shape that `ndarray` accepts. For a dynamic rank, the pool caches an `ndarray` header for
+//! each shape. A cache hit allocates no memory.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};
@@ -16,10 +16,10 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// # Shapes
 ///
-/// A shape is any argument that `ndarray`'s own constructors accept, such as `4`, `(3, 4)`, `[3,
-/// 4]`, `Dim([3, 4])`, or the `raw_dim()` of another array. All kinds of shapes can also be used in
-/// code that is generic over `D: Dimension`. For a dynamic rank, the shape is `&[usize]` or
-/// `IxDyn`. Calling `.f()` on a shape selects column-major (Fortran) order.
+/// Every argument that `ndarray`'s own constructors accept is a shape: `4`, `(3, 4)`, `[3, 4]`,
+/// `Dim([3, 4])`, or the `raw_dim()` of another array. Code that is generic over `D: Dimension` can
+/// use all kinds of shapes. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()`
+/// on a shape selects column-major (Fortran) order.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
@@ -41,7 +41,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// assert_eq!(columns.strides(), [1, 3]);
 /// ```
 ///
-/// The compiler rejects shapes with custom strides, because the arrays of a pool are contiguous. To
+/// The compiler rejects shapes with custom strides, because a pool's arrays are contiguous. To
 /// slice, reverse or transpose an array, call the methods of the returned view.
 ///
 /// ```compile_fail,E0277
@@ -52,8 +52,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// scope.acquire_array::<f64, _>((3, 4).strides((8, 2)));
 /// ```
 ///
-/// Like every view, an array keeps its memory borrowed, so the memory cannot be handed out again
-/// while the array is alive.
+/// An array borrows its memory like any other view, so the pool cannot reuse the memory while the
+/// array is alive.
 ///
 /// ```compile_fail,E0499
 /// use pool_cpu::AcquireArray;
@@ -71,7 +71,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Other contents
 ///
 /// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that was
-/// acquired with a shape, whether it contains zeros, a repeated value, computed elements or
+/// acquired with a shape. The array may contain zeros, a repeated value, computed elements or
 /// uninitialized memory.
 ///
 /// ```
@@ -92,11 +92,11 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// Acquires an array with unspecified contents, which may be left over from an earlier use of
-    /// the memory.
+    /// Acquires an array without initializing its elements, so they may contain values from an
+    /// earlier use of the memory.
     ///
-    /// The method does not allocate memory, except for the list of lengths that `ndarray` itself
-    /// allocates for a dynamic rank above 4.
+    /// The method allocates no memory. `ndarray` itself allocates a list of lengths if a dynamic
+    /// rank exceeds 4.
     ///
     /// ```
     /// use ndarray::linalg::general_mat_mul;
@@ -135,19 +135,20 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows, and otherwise the
-    /// same errors as [`Scope::try_acquire`]. If the method fails, the slot remains available.
+    /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows. Otherwise returns
+    /// the same errors as [`Scope::try_acquire`]. After a failure, the next acquire uses the same
+    /// slot.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
     ) -> ArrayResult<'s, T, Sh::Dim>;
 
-    /// Acquires an array of dynamic rank with unspecified contents, in row-major order.
+    /// Acquires a row-major array of dynamic rank without initializing its elements.
     ///
-    /// The method does not allocate memory if the slot has contained an array of the same shape
-    /// before, regardless of the rank. The returned array is a reference to a header that the pool
-    /// stores, and can be used or sliced directly. Calling `view_mut` on the array creates a view
-    /// by value, which copies the dimensions and, for more than 4 axes, allocates memory for them.
+    /// The method allocates no memory if the slot has already held an array of the same shape,
+    /// regardless of the rank. The returned array is a reference to a header that the pool owns.
+    /// You can use or slice the array directly. Calling `view_mut` on the array copies the
+    /// dimensions into a new view, which allocates memory for more than 4 axes.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};
@@ -174,10 +175,9 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`Scope::try_acquire`]. The method returns
-    /// [`PoolError::Bookkeeping`] if the host cannot allocate a new header. For more than 4 axes,
-    /// `ndarray` itself allocates the dimensions and strides of a new header, and aborts the
-    /// process if this allocation fails.
+    /// Returns the same errors as [`Scope::try_acquire`]. Returns [`PoolError::Bookkeeping`] if the
+    /// host cannot allocate a new header. For more than 4 axes, `ndarray` itself allocates the
+    /// dimensions and strides of a new header, and aborts the process if this allocation fails.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -213,9 +213,9 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     #[inline(always)]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: only one exclusive array is created from the block. Safe code never receives the
-        // descriptor, but only an `&mut ArrayRef`, whose target cannot be swapped or replaced
-        // because it is unsized.
+        // SAFETY: only one exclusive array is created from the block. Safe code receives only an
+        // `&mut ArrayRef`, never the descriptor. An `ArrayRef` is unsized, so safe code cannot swap
+        // or replace it.
         let parts = unsafe { self.acquire_described::<T>(dims) };
         let block = parts.block.cast();
         // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs
@@ -247,7 +247,7 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
                 // the block is aligned for `T`. No reference to the previous array is in use.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
-                    // SAFETY: the block was just handed out, and no array has been created from it.
+                    // SAFETY: the block was just acquired, and no array has been created from it.
                     unsafe { self.give_back_described(parts.taken) };
                     PoolError::Bookkeeping { requested }
                 })

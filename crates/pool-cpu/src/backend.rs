@@ -16,16 +16,16 @@ use crate::error::CpuError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// A type with the alignment of a block, which is used to create a dangling pointer.
+/// A type with a block's alignment, from which dangling pointers are created.
 #[repr(align(64))]
 struct BlockAlignment;
 
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
 // SAFETY: `block::allocate` returns new, zeroed and aligned memory that does not move and is not
-// bound to a thread. `block::free` frees a block in the same way as it was allocated. The choice
-// between mapping and the global allocator depends only on the size. Host memory needs no ordering,
-// because all work on a view is complete when the view is no longer used. Each view is a slice that
+// bound to a thread. `block::free` uses the allocator that allocated the block. The choice between
+// mapping and the global allocator depends only on the size. Host memory needs no ordering, because
+// all work on a view has completed when the view's lifetime ends. Each view is a slice that
 // contains exactly the requested elements. No method keeps a reference to its arguments, and no
 // method uses a pool. If an allocator hook that runs inside `allocate` or `free` calls the pool,
 // the pool rejects the call with `PoolError::Reentered`.
@@ -49,8 +49,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The sum would be null only at the end of the address space, and no block can be at that
-        // address.
+        // The address could be null only at the end of the address space, where no block can be.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -73,8 +72,8 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s mut [T] {
-        // SAFETY: the caller guarantees that the block holds `length` valid elements, and that
-        // nothing else accesses these elements during `'s`. `align_block` ensures that the block is
+        // SAFETY: the caller guarantees that the block holds `length` valid elements, and that no
+        // other code accesses these elements during `'s`. `align_block` ensures that the block is
         // aligned for `T`, and a dangling block is passed only for views that contain no bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
@@ -150,7 +149,8 @@ unsafe impl HostBackend for Cpu {
 }
 
 // SAFETY: each block is a pointer whose address is a multiple of `ALIGN`. Every method except
-// `free` accepts a pointer into a block. The views are slices and do not store a `SlotRef`.
+// `free` accepts a pointer to any part of a block. The views are slices and do not store a
+// `SlotRef`.
 unsafe impl StackedBackend for Cpu {
     #[inline(always)]
     fn address(block: NonNull<u8>) -> NonNull<u8> {

@@ -1,6 +1,6 @@
 //! Allocates and frees blocks of host memory. Whether a block is mapped or allocated with the
-//! global allocator depends only on its size. `free` therefore always matches `allocate`, even if
-//! the configuration has changed since the allocation.
+//! global allocator depends only on its size. `free` therefore uses the same allocator as
+//! `allocate`, even if the configuration has changed since the allocation.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -46,10 +46,10 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system.
-/// The addresses of these pages stay valid. Returns the number of bytes that were returned to the
-/// system. After the call, all bytes of the discarded pages are zero. A block that was allocated
-/// with the global allocator keeps all of its memory.
+/// Discards the whole pages of a block that begin at or after the byte offset `from`. The addresses
+/// of these pages stay valid. Returns the number of discarded bytes. After the call, all bytes of
+/// the discarded pages are zero. This function does nothing for a block that the global allocator
+/// allocated.
 ///
 /// # Safety
 ///
@@ -78,8 +78,8 @@ mod mapped {
         usize::try_from(page).unwrap_or(4096)
     }
 
-    /// Returns the number of bytes in the whole pages that a mapping of `bytes` bytes covers.
-    /// Returns `None` if this number exceeds `isize::MAX`.
+    /// Rounds `bytes` up to a multiple of the page size. Returns `None` if the result exceeds
+    /// `isize::MAX`.
     fn covered(bytes: usize) -> Option<usize> {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
@@ -87,9 +87,8 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // The mapping is large enough to contain a huge-page boundary and `covered` bytes after
-        // this boundary. The pages before and after the block are unmapped before the function
-        // returns.
+        // The mapping is large enough for `covered` bytes after a huge-page boundary. The pages
+        // before and after the block are unmapped before the function returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
@@ -97,18 +96,17 @@ mod mapped {
         // SAFETY: the mapping is `HUGE_PAGE - page()` bytes larger than `covered`, and `before` is
         // at most this difference.
         let block = unsafe { start.add(before) };
-        // SAFETY: the `covered` bytes from the start of the block are mapped, and so are the
-        // `after` bytes behind them.
+        // SAFETY: the mapping contains the `covered` bytes of the block and `after` more bytes.
         let end = unsafe { block.add(covered) };
-        // SAFETY: the range consists of whole pages at the start of the new mapping, and nothing
+        // SAFETY: the range consists of whole pages at the start of the new mapping, and no code
         // uses these pages.
         unsafe { unmap(start, before) };
-        // SAFETY: the range consists of whole pages at the end of the new mapping, and nothing uses
+        // SAFETY: the range consists of whole pages at the end of the new mapping, and no code uses
         // these pages.
         unsafe { unmap(end, after) };
         if huge_pages {
-            // `madvise` is only a hint, so the system uses ordinary pages if it does not support or
-            // allow huge pages. SAFETY: the range is mapped and belongs only to this block.
+            // If the system does not support or allow huge pages, it ignores `madvise` and uses
+            // ordinary pages. SAFETY: the range is mapped and belongs only to this block.
             unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
         }
         Some(block)
@@ -122,8 +120,7 @@ mod mapped {
     /// again.
     pub(super) unsafe fn free(block: NonNull<u8>, bytes: usize) {
         let covered = bytes.next_multiple_of(page());
-        // SAFETY: `allocate` left exactly these pages of the block mapped, and the caller does not
-        // use them again.
+        // SAFETY: `allocate` left exactly these pages mapped, and the caller no longer uses them.
         unsafe { unmap(block, covered) };
     }
 
@@ -147,10 +144,10 @@ mod mapped {
         // SAFETY: the caller guarantees that this module has mapped these pages and that they are
         // no longer in use.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
-            // For whole mapped pages, `munmap` fails only if the system cannot split the mapping
-            // that contains them. If `munmap` fails, the addresses remain mapped, but the memory of
-            // the pages is still returned to the system. SAFETY: the caller guarantees that this
-            // module has mapped these pages and that they are no longer in use.
+            // `munmap` fails for whole mapped pages only if the system cannot split their mapping.
+            // If `munmap` fails, the addresses stay mapped, but `discard` still returns the memory
+            // to the system. SAFETY: the caller guarantees that this module has mapped these pages
+            // and that they are no longer in use.
             _ = unsafe { discard(start, bytes) };
         }
     }
@@ -161,7 +158,7 @@ mod mapped {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`unmap`] apply.
+    /// The safety requirements of [`unmap`] apply.
     pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: the pages are private and anonymous, and the caller guarantees that their
         // contents are not in use.
@@ -169,23 +166,23 @@ mod mapped {
     }
 
     /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of the block's bytes that were discarded.
+    /// number of discarded bytes of the block.
     ///
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or
     /// after `from` must not be in use.
     pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
-        // The block begins at a page boundary. The bytes of the block's last page beyond `bytes`
-        // are unused.
+        // A block begins at a page boundary. The bytes of the block's last page beyond `bytes` are
+        // unused.
         let (first, covered) = (from.next_multiple_of(page()), bytes.next_multiple_of(page()));
         if first >= covered {
             return 0;
         }
         // SAFETY: `first` is less than `covered`, so the address is within the mapping.
         let start = unsafe { block.add(first) };
-        // SAFETY: these are whole pages of the mapping at or after `from`, and the caller
-        // guarantees that their contents are not in use.
+        // SAFETY: the range consists of whole pages of the mapping at or after `from`, and the
+        // caller guarantees that their contents are not in use.
         if unsafe { discard(start, covered - first) } { bytes.saturating_sub(first) } else { 0 }
     }
 }

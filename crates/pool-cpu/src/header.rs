@@ -1,5 +1,5 @@
-//! Defines the `ndarray` header of an array of dynamic rank, which the pool stores with the cached
-//! shape.
+//! Defines the `ndarray` headers of arrays with a dynamic rank, which the pool caches together with
+//! the shapes.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -12,10 +12,11 @@ use pool_core::{DynamicShape, Element, PoolError};
 
 use crate::error::CpuError;
 
-/// An `ndarray` header of dynamic rank that is stored with a cached shape.
+/// An `ndarray` header of dynamic rank that is cached together with its shape.
 ///
-/// Each header is created for one element type, one block and one shape. The shape cache finds
-/// entries by element type and dimensions, and drops its entries when the slot's block is replaced.
+/// Each header is created for one element type, one block and one shape. The shape cache finds its
+/// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
+/// is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
@@ -26,14 +27,14 @@ struct ErasedView {
     drop: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: a header consists of an address and lengths. A header is only used together with its
-// block, which may move to other threads. Every `Element` type is plain data.
+// SAFETY: a header consists only of an address and lengths. A header is used only together with its
+// block, and blocks may move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
-    /// Returns the array of the block if a header exists and has not been changed since it was
-    /// created. If there is no header or the header has been changed, the method returns `self`, so
-    /// that the caller can call [`make`](Self::make).
+    /// Returns the block's array if a header exists and has not changed since it was created. If
+    /// the header is missing or has changed, the method returns `self`, so that the caller can call
+    /// [`make`](Self::make).
     ///
     /// # Safety
     ///
@@ -52,12 +53,12 @@ impl Header {
     }
 
     /// Creates the header for a block. If the host cannot allocate the header, the method returns
-    /// the number of requested bytes as its error.
+    /// the number of requested bytes.
     ///
     /// # Safety
     ///
-    /// If a header exists, it must have been created for elements of type `T`, and nothing borrowed
-    /// from it may be in use. The requirements of [`view_of`] also apply.
+    /// If a header exists, it must have been created for elements of type `T`, and no value that
+    /// borrows from it may be in use. The requirements of [`view_of`] also apply.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn make<'s, T: Element>(
@@ -81,13 +82,13 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Creates the header in the same way as [`make`](Self::make), but panics instead of returning
-    /// an error. After a panic, the slot stays in use, because returning the slot to the scope
-    /// would cost the hot path a register.
+    /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
+    /// After a panic, the slot stays in use, because returning it would require another register on
+    /// the hot path.
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`make`](Self::make) apply.
+    /// The safety requirements of [`make`](Self::make) apply.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -107,7 +108,7 @@ impl Header {
 
 impl ErasedView {
     /// Moves a view to the heap. If the host cannot allocate memory for the view, the function
-    /// returns the number of requested bytes as its error.
+    /// returns the number of requested bytes.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: the size of a view is not zero.
@@ -134,8 +135,8 @@ impl ErasedView {
     }
 }
 
-/// Creates the array that consists of a block's elements. The array is valid as long as the block
-/// is accessed only through the array.
+/// Creates an array from a block's elements. The array is valid as long as the block is accessed
+/// only through the array.
 ///
 /// # Safety
 ///
@@ -149,18 +150,18 @@ unsafe fn view_of<T: Element>(
     // SAFETY: the caller guarantees that the block is aligned and that the number of its elements
     // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
-    // SAFETY: while the header is lent, its block is allocated and belongs only to the borrower.
-    // The header is not used between two loans.
+    // SAFETY: while the header is borrowed, its block stays allocated and belongs only to the
+    // borrower. No code uses the header while it is not borrowed.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still refers to this block with this shape. Code that last used the
-/// header may have changed it.
+/// Returns `true` if a header still describes the given block and shape. The previous user of a
+/// header may have changed it in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
-/// `slice_collapse`). Safe code cannot store an unrelated address in the header, because these
-/// methods derive each new address from the existing address. If the header's address equals the
-/// block's address, the header therefore still contains its original address.
+/// `slice_collapse`). `ndarray`'s methods derive each new address from the existing one, so safe
+/// code cannot store an unrelated address in the header. A header that contains the block's address
+/// therefore still has its original address.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -171,14 +172,14 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // Comparing the first four lengths and the last four lengths, which may overlap, is cheaper
-    // than calling the C library twice.
+    // Comparing the first four and the last four lengths, which may overlap, is cheaper than two
+    // calls to the C library.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
             // SAFETY: a list of `rank` lengths contains the four lengths from index 0, and the last
-            // four lengths. Each word that is read belongs to one of these two groups of four
+            // four lengths. Each word that the loop reads is within the first four or the last four
             // lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
@@ -194,15 +195,15 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the dimensions and strides are equal to those of the shape. This comparison is
-/// a separate function. The two calls of this comparison into the C library would cost the caller a
-/// register, even for ranks that do not need these calls.
+/// Returns `true` if the dimensions and strides match the shape. This function is separate from its
+/// caller, because it calls the C library twice. Inlining the calls to the C library would cost the
+/// caller a register, even for ranks that do not need the calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths that are compared in one step.
+/// The number of lengths that one step compares.
 const PIECE: usize = 4;
 
 /// # Safety

@@ -1,9 +1,9 @@
 //! A backend for pools in host memory, called [`Cpu`].
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
-//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary. Such blocks use huge
-//! pages if the system provides them, unless the configuration disables this. On other systems and
-//! under Miri, all blocks are allocated with the global allocator.
+//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary. Mapped blocks use
+//! huge pages if the system provides them, unless the configuration disables huge pages. On other
+//! systems and under Miri, all blocks are allocated with the global allocator.
 //!
 //! The views of this backend are plain slices. With the `ndarray` feature, a scope can return
 //! `ndarray` views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).
@@ -22,15 +22,14 @@
 //! # Without an operating system
 //!
 //! The crate is `no_std` and requires `alloc`. The crate supports 32-bit microcontrollers, and the
-//! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`.
-//! While a pool grows, it allocates blocks and slot tables with the global allocator, and afterward
-//! it does not allocate any memory. On a system without a heap, a loop therefore only needs a
-//! global allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
-//! `static_memory` test contains a bump allocator in forty lines. The crate does not provide a
-//! backend that uses a static buffer, because a backend can only provide blocks. The pool's slot
-//! tables (2 KiB for 31 slots) would still have to be allocated with the global allocator. If the
-//! static buffer is full, the error is `PoolError::OutOfMemory`, or `PoolError::Bookkeeping` if
-//! there is no room for a slot table.
+//! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. A
+//! growing pool allocates blocks and slot tables with the global allocator. Once the pool stops
+//! growing, it allocates no memory. On a system without a heap, a loop needs only a global
+//! allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
+//! `static_memory` test contains a bump allocator in forty lines. A backend for a static buffer
+//! would not be sufficient, because the pool would still allocate its slot tables (2 KiB for 31
+//! slots) with the global allocator. If the static buffer is full, the error is
+//! `PoolError::OutOfMemory`, or `PoolError::Bookkeeping` if there is no room for a slot table.
 //!
 //! # Features
 //!
@@ -38,11 +37,11 @@
 //! |---|---|---|
 //! | `ndarray` | `ndarray` views, which use the hot path for a fixed rank, and the shape cache without a heap allocation for a dynamic rank | ndarray |
 //!
-//! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` lends a
-//! stored header as an `&mut ArrayRef`. Version 0.16 of `ndarray` does not have this type. The
+//! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` returns a
+//! stored header as an `&mut ArrayRef`. `ndarray` 0.16 does not have the type `ArrayRef`. The
 //! header is an associated type of the backend (`PoolBackend::Descriptor`), so it can belong to
-//! only one version of `ndarray`. Other versions of `ndarray` can be used without the `ndarray`
-//! feature, by passing an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
+//! only one version of `ndarray`. To use another version of `ndarray`, disable this feature and
+//! pass an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -9,8 +9,8 @@ use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_c
 use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 
-/// Acquires the elements of an array with the given lengths, whose contents may be recycled. For a
-/// fixed rank, the function uses the hot path for that rank.
+/// Acquires the elements of an array with the given lengths, without initializing them. For a fixed
+/// rank, the function takes the hot path for that rank.
 #[inline]
 #[track_caller]
 pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -29,8 +29,7 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires the elements in the same way as [`acquire_for`], for a rank that is 0 or is known only
-/// at run time.
+/// Acquires the elements like [`acquire_for`], for a rank that is 0 or is known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -49,12 +48,12 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
 }
 
-/// Provides the rank of a dimension as a constant. Because the rank is a constant, the compiler
-/// generates code only for the matching branch.
+/// Provides the rank of a dimension as a constant. The compiler generates code only for the
+/// matching branch, because the rank is a constant.
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or is only known at run time.
+    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or is known only at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,
@@ -65,8 +64,8 @@ impl<D: Dimension> Rank<D> {
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are always contiguous. If the lengths were not contiguous, the
-    // function would return an error and no array would be created.
+    // The lengths of a dimension are always stored contiguously. A noncontiguous list would cause
+    // an error, and no array would be created.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }
@@ -75,9 +74,9 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 ///
 /// # Safety
 ///
-/// The number of elements must be the product of the shape's lengths, and must have been checked. A
-/// shape cannot change after the check, because `Shape` owns its data and only `ndarray` itself can
-/// implement `Dimension`.
+/// The number of elements must be the product of the shape's lengths, and must have been checked.
+/// `Shape` owns its data and only `ndarray` itself can implement `Dimension`, so a shape cannot
+/// change after the check.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],

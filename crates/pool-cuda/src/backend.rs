@@ -1,5 +1,5 @@
-//! The CUDA backend, which allocates, frees, fills and copies device memory for a pool, and creates
-//! the pool's views.
+//! Implements the CUDA backend, which allocates, frees, fills and copies device memory for a pool,
+//! and creates the pool's views.
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
@@ -20,9 +20,8 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A guard that owns a newly allocated block while the pool's watch is running, because the pool
-/// does not own the block yet. The watch is user code and may panic, so dropping the guard frees
-/// the block.
+/// A guard that owns a new block while the pool's watch runs, because the pool does not own the
+/// block yet. A watch is user code and may panic, so dropping the guard frees the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
@@ -49,7 +48,7 @@ impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block of this context, so no other code frees the block. All
         // work that uses the block has been enqueued on the pool's stream or on a stream that the
-        // pool has noted.
+        // pool has recorded as a user.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -58,11 +57,12 @@ impl Drop for BlockGuard<'_> {
 }
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
-// bytes. The host cannot access this memory, and no thread owns it. `free` enqueues the free after
-// all work on the pool's stream and after all uses of the block on other streams. If this is not
-// possible, `free` waits for these uses. `free` stores its errors for `take_unanswered`, retries
-// failed frees later, and never unwinds. A view consists only of an address and a length. No method
-// of this implementation stores a reference to the context, and no method calls back into the pool.
+// bytes. The host cannot access device memory, and no thread owns it. `free` orders the
+// deallocation after all work on the pool's stream and after all uses of the block on other
+// streams. If the driver cannot order these uses, `free` waits for them. `free` stores its errors
+// for `take_unanswered`, retries failed frees later, and never panics. A view consists only of an
+// address and a length. No method of this implementation keeps a reference to the context, and no
+// method uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -96,8 +96,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // If the watch panics, the panic is discarded here, because this method must not
-            // unwind. The panic hook has already printed the message.
+            // This method discards a panic of the watch, because the method must not unwind. The
+            // panic hook has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -113,7 +113,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceViewMut<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { DeviceViewMut::new(block, slot, length) }
     }
 
@@ -123,7 +123,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceView<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { DeviceView::new(block, slot, length) }
     }
 
@@ -134,8 +134,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // When a block is freed, the free itself waits for the block's users on other streams.
-            // If the wait for these users fails, the pool retries the free later.
+            // Freeing a block also waits for the block's users on other streams. If this wait
+            // fails, the pool retries the free later.
             _ => Ok(()),
         }
     }
@@ -146,9 +146,9 @@ unsafe impl PoolBackend for Cuda {
         value: u8,
         bytes: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the block contains at least `bytes` bytes and that no
-        // view of the block exists. In the order of the pool's stream, all earlier uses of the
-        // block come before this fill.
+        // SAFETY: the caller guarantees that the block contains at least `bytes` bytes, and that no
+        // view of the block exists. All earlier uses of the block precede this fill in the order of
+        // the pool's stream.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -158,9 +158,9 @@ unsafe impl PoolBackend for Cuda {
         value: T,
         length: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the block has room for `length` elements and that no
-        // view of the block exists. In the order of the pool's stream, all earlier uses of the
-        // block come before this fill.
+        // SAFETY: the caller guarantees that the block has room for `length` elements, and that no
+        // view of the block exists. All earlier uses of the block precede this fill in the order of
+        // the pool's stream.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
 
@@ -169,19 +169,19 @@ unsafe impl PoolBackend for Cuda {
         block: DeviceBlock,
         source: &[T],
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the block has room for the elements of `source` and
-        // that no view of the block exists. In the order of the pool's stream, all earlier uses of
-        // the block come before this copy.
+        // SAFETY: the caller guarantees that the block has room for the elements of `source`, and
+        // that no view of the block exists. All earlier uses of the block precede this copy in the
+        // order of the pool's stream.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }
 }
 
-// SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` is only an address. An
-// address within an allocation is therefore a valid block that ends where the allocation ends.
-// Every method except `free` accepts such an address as a block. All contexts of cudarc use unified
-// addressing (CUDA guide, "Unified Virtual Address Space"). Device and host memory therefore share
-// one address space, and the host uses only the lower half of this space. Views access the slot
-// that they borrow from only through `pool_context`, `block_of` and `arm_bytes`.
+// SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` contains only an
+// address. Each address within an allocation is therefore a valid block that ends at the end of the
+// allocation. Every method except `free` accepts such an address as a block. All contexts that
+// cudarc creates use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and
+// host memory therefore share one address space, and host memory is in its lower half. Views call
+// no methods of their `SlotRef` except `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

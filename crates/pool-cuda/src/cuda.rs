@@ -1,4 +1,4 @@
-//! The marker type of the CUDA backend, and the queries that do not need a pool.
+//! Defines the marker type of the CUDA backend, and the queries that need no pool.
 
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
@@ -9,9 +9,9 @@ use crate::stream::thread;
 
 /// A zero-sized marker type for pools whose memory is on NVIDIA devices.
 ///
-/// Every function of `Cuda` can be called on machines without a driver and without a device. If the
-/// driver or the device is missing, the function returns an error that states which of them is
-/// missing. These functions never panic.
+/// Programs can call every function of `Cuda` on machines without a driver or a device. If the
+/// driver or the device is missing, each function of `Cuda` returns an error that states which of
+/// them is missing. These functions never panic.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -47,24 +47,24 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NoSuchDevice`], any error of [`device_count`](Self::device_count), or
-    /// [`CudaError::Call`] if the device's primary context cannot be retained.
+    /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count).
+    /// Returns [`CudaError::Call`] if the driver cannot retain the device's primary context.
     pub fn device(ordinal: u32) -> Result<CudaDevice, CudaError> {
         library::check_ordinal(ordinal)?;
         CudaDevice::open(ordinal)
     }
 
-    /// Retries all deferred frees, and returns the number of resources that still could not be
-    /// freed. A free is deferred if the resource cannot be freed when its owner is dropped.
+    /// Retries all deferred frees, and returns the number of resources that are still not freed. A
+    /// free is deferred if the resource cannot be freed when its owner is dropped.
     ///
-    /// The blocks of a pool that is dropped during a capture are freed later. The resources that
-    /// the driver refuses to destroy are also freed later. The driver may refuse to destroy events,
-    /// graphs, executable graphs, page-locked memory, device memory, and streams on which captures
-    /// were started. The streams of pools and probes are not included, because they belong to
-    /// cudarc, which does not retry failed frees.
+    /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
+    /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
+    /// executable graphs, page-locked memory, device memory, and streams on which a capture was
+    /// started. The queue does not include the streams of pools and probes, because they belong to
+    /// cudarc. cudarc does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. You need to call this function only if no pool will allocate
+    /// capture by `pool-graph` ends. A program needs this function only if no pool will allocate
     /// memory or be dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the
     /// deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
@@ -78,12 +78,12 @@ impl Cuda {
         leftovers()
     }
 
-    /// Selects the device that this thread's new pools use. Device 0 is the default.
+    /// Selects the device for the pools that this thread creates later. Device 0 is the default.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count).
-    /// After an error, the thread's selected device is unchanged.
+    /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count). If
+    /// the call fails, the thread's selected device does not change.
     pub fn set_device(ordinal: u32) -> Result<(), CudaError> {
         library::check_ordinal(ordinal)?;
         thread::set_ordinal(ordinal);

@@ -1,10 +1,11 @@
 //! The CUDA backend of `pool`, which provides pools and scopes for device memory.
 //!
-//! A pool belongs to one device and one stream, which are represented by a [`DeviceStream`].
-//! Acquiring an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices.
-//! The pool enqueues all of its work on this stream. Because this stream orders every reuse of
-//! memory, a loop in steady state needs no events, no waits and no driver calls for memory. If work
-//! on another stream uses the pool's memory, the pool orders the two streams; see [`record_use`].
+//! Each pool belongs to one device and one stream, which a [`DeviceStream`] represents. Acquiring
+//! an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
+//! enqueues all of its own work on its stream. The stream of a pool orders every reuse of memory,
+//! so a loop in steady state needs no events, no waits and no driver calls for memory. If work on
+//! another stream uses the pool's memory, the pool orders the two streams with each other (see
+//! [`record_use`]).
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -26,9 +27,9 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
-//! [`Stacked<Cuda>`](pool_core::Stacked) places all arrays of a pass in one block, and therefore
-//! needs less device memory than a pool with slots. Pools with slots and pools with stacks return
-//! the same types of views.
+//! [`Stacked<Cuda>`](pool_core::Stacked) places all arrays of a pass in one block. A stacked pool
+//! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
+//! return the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
@@ -38,9 +39,9 @@
 //! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when another stream's use of its memory ends; see [`announce`].
-//! - An allocation is about to fail. Before an allocation fails, the pool waits for the other
-//!   streams of the device, and trims the thread's idle pools; see [`Reclaim`].
+//! - The pool cannot determine when another stream finishes using its memory (see [`announce`]).
+//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the other
+//!   streams of the device, and trims the thread's idle pools (see [`Reclaim`]).
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!
@@ -55,8 +56,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: the following list states which other modules each module may import. The command
-// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // stream: nothing
 // cuda: stream

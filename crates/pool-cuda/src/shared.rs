@@ -1,5 +1,5 @@
-//! Owned arrays in device memory. Each array has a context of its own, which uses the stream of the
-//! shared pool.
+//! Owned arrays in device memory. Each array has its own context, which uses the shared pool's
+//! stream.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::cuda::Cuda;
 use crate::stream::device::CudaDevice;
 use crate::stream::device_stream::DeviceStream;
 
-/// A watch that is notified of the blocks of a stream's pool.
+/// A watch that receives a notification for each block of a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
 /// The device and the stream of a shared pool. A `SharedStream` creates a context for each array of
@@ -23,10 +23,10 @@ pub struct SharedStream {
     watch: Option<SharedWatch>,
 }
 
-/// A watch that is notified of all blocks in a shared pool.
+/// A watch that receives a notification for each block of a shared pool.
 ///
-/// A mutex ensures that the watch is notified of one block at a time. The mutex is locked while the
-/// watch runs. Like every watch, the watch of a shared pool must not use the pool.
+/// A mutex ensures that the watch receives one notification at a time. The mutex is locked while
+/// the watch runs. The watch of a shared pool must not use the pool, just like any other watch.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 
@@ -64,7 +64,7 @@ impl ContextSource<Cuda> for SharedStream {
     }
 }
 
-// SAFETY: the CUDA backend does not need a barrier.
+// SAFETY: the CUDA backend needs no barrier.
 unsafe impl SharedBackend for Cuda {
     type Memory = PooledMemory<Self>;
     type Origin = SharedStream;

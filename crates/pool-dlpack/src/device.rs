@@ -1,8 +1,8 @@
 //! Exports arrays in the memory of a CUDA device as tensors, and imports such tensors.
 //!
-//! DLPack has no field for a stream, so the producer and the consumer must agree on a stream. An
-//! export makes the consumer's stream wait for the array's stream. The caller of an import
-//! specifies the stream on which the elements become ready.
+//! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
+//! consumer's stream waits for the array's stream when an array is exported. The caller of an
+//! import names the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,14 +22,13 @@ use crate::error::{Refused, TensorError};
 use crate::export::Description;
 use crate::layout::CheckedLayout;
 
-/// Creates a managed tensor from an array of device memory, in row-major order and without copying
-/// the elements.
+/// Creates a row-major managed tensor from an array in device memory, without copying the elements.
 ///
-/// The consumer uses the tensor on `stream`. This stream waits for all work that has been enqueued
-/// so far on the array's stream. The consumer may drop the tensor while work that uses the tensor
-/// is still running. Before the memory is reused or freed, the pool's stream waits for all work
-/// that has been enqueued on `stream` by that time. If another library created the stream, always
-/// use the stream through this `Arc`, as for [`record_use`].
+/// The consumer uses the tensor on `stream`. `stream` waits for all work that has been enqueued so
+/// far on the array's stream. The consumer may drop the tensor while work that uses the tensor is
+/// still running. Before the memory is reused or freed, the pool's stream waits for all work that
+/// the consumer has enqueued on `stream`. If another library created the stream, enqueue work only
+/// through this `Arc` and its clones (see [`record_use`]).
 ///
 /// # Errors
 ///
@@ -59,17 +58,18 @@ where
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
     // SAFETY: the context is the array, which contains the elements of the shape, starting at
     // `data`. The array is exclusive, so the consumer may write to the elements. The array's pool
-    // orders the work on the consumer's stream.
+    // waits for the work on the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A tensor from another library in the memory of a CUDA device, which cudarc accepts as a slice.
+/// A tensor that another library created in the memory of a CUDA device. cudarc accepts the tensor
+/// as a slice.
 ///
-/// The elements become ready on one stream, which is called the tensor's stream. If work on another
-/// stream uses the tensor, that stream first waits for the tensor's stream. The host then waits for
-/// the work to complete. When the tensor is dropped, the host waits for the tensor's stream, and
-/// the memory returns to the producer. If waiting for the tensor's stream fails, the memory is
-/// leaked.
+/// The elements become ready on the tensor's stream. Work on any other stream waits for the
+/// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
+/// completed. Dropping the tensor blocks the host until the tensor's stream has completed its work,
+/// and returns the memory to the producer. If the host cannot wait for the tensor's stream, the
+/// memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -81,19 +81,18 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Checks a tensor, and takes ownership of the tensor. If a check fails, the tensor is dropped.
+    /// Checks a tensor, and takes ownership of it. The tensor is dropped if a check fails.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`HostTensor::import`](crate::HostTensor::import), and
-    /// [`TensorError::Device`] if the tensor is on the host or on a device other than the stream's
-    /// device.
+    /// Returns the same errors as [`HostTensor::import`](crate::HostTensor::import). Returns
+    /// [`TensorError::Device`] if the tensor is not on the stream's device.
     ///
     /// # Safety
     ///
-    /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
-    /// describes. The elements must be ready when later work on `stream` runs. Until this value is
-    /// dropped, the elements may be written only through [`as_mut`](Self::as_mut).
+    /// The tensor's memory must contain the described elements until the deleter is called. The
+    /// elements must be ready before any later work on `stream` runs. The elements may be written
+    /// only through [`as_mut`](Self::as_mut) until this value is dropped.
     pub unsafe fn import<M: ManagedTensorBase>(
         tensor: Managed<M>,
         stream: &Arc<CudaStream>,
@@ -111,7 +110,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
         })
     }
 
-    /// Borrows the elements so that work on the device can write to them.
+    /// Borrows the elements for work on the device that writes to them.
     ///
     /// # Errors
     ///
@@ -120,14 +119,14 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
     /// # Safety
     ///
     /// No other code may read or write the elements until all work that uses the returned value has
-    /// ended.
+    /// completed.
     pub unsafe fn as_mut(&mut self) -> Result<DeviceTensorMut<'_, T>, TensorError> {
         if self.is_read_only { Err(TensorError::ReadOnly) } else { Ok(DeviceTensorMut(self)) }
     }
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the lengths of the tensor's axes. The slice is empty if the tensor is a scalar.
+    /// Returns the lengths of the tensor's axes. The slice is empty for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -145,7 +144,7 @@ impl<T> DeviceTensor<T> {
         self.is_read_only
     }
 
-    /// Returns the address that work on `stream` may use, or 0 if the streams cannot be ordered.
+    /// Returns an address for work on `stream`, or 0 if the streams cannot be ordered.
     fn pointer_for<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         if stream.cu_stream() == self.stream.cu_stream() {
             return (self.address, SyncOnDrop::Record(None));
@@ -163,7 +162,8 @@ impl<T> DeviceTensor<T> {
 impl<T> Drop for DeviceTensor<T> {
     fn drop(&mut self) {
         if self.stream.synchronize().is_ok() {
-            // SAFETY: the owner is dropped only here, and all work that used the memory has ended.
+            // SAFETY: the owner is dropped only here, and all work that used the memory has
+            // completed.
             unsafe { ManuallyDrop::drop(&mut self.owner) };
         }
     }
@@ -179,12 +179,12 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
     }
 }
 
-/// Returns an address that work on `stream` may use. Work that uses the address runs after all
-/// earlier work on the tensor's stream.
+/// Returns an address for work on `stream`. Work that uses the address runs after all earlier work
+/// on the tensor's stream.
 ///
-/// If `stream` is the tensor's own stream, this method does not call the driver. If `stream` is
-/// another stream, the host waits for `stream` when the guard is dropped. If the streams cannot be
-/// ordered, the returned address is 0, and the next call to cudarc in the context returns the
+/// If `stream` is the tensor's own stream, this method does not call the driver. For any other
+/// stream, dropping the guard blocks the host until the stream has completed its work. If the
+/// streams cannot be ordered, the address is 0, and the next cudarc call in the context returns the
 /// error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
@@ -202,7 +202,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// An exclusive borrow of a [`DeviceTensor`] that lets cudarc's functions write to it.
+/// An exclusive borrow of a [`DeviceTensor`] that allows cudarc's functions to write to the tensor.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 
@@ -216,15 +216,14 @@ impl<T> DeviceSlice<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// Returns an address for reading, with the same guarantees as for [`DeviceTensor`].
+/// Returns an address for reading, with the guarantees that [`DeviceTensor`] documents.
 impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)
     }
 }
 
-/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
-/// returns.
+/// Returns an address for writing, with the same guarantees as [`DevicePtr`].
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

@@ -1,14 +1,13 @@
-//! The element types of tensors, and the DLPack data types that represent them.
+//! Defines the element types of tensors, and the DLPack data types that represent them.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
 /// An element type that corresponds to a data type of DLPack. This trait is sealed.
 ///
-/// The trait is implemented for `bool`, and for integers and floats of 8 to 64 bits. The feature
+/// The trait is implemented for `bool`, and for 8-bit to 64-bit integers and floats. The feature
 /// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. Tensors of `bool`
-/// cannot be imported, because other libraries may have written values other than 0 and 1 to the
-/// bytes.
+/// cannot be imported, because another library may have written bytes other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
     /// The DLPack data type of the element, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;
@@ -61,8 +60,7 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a DLPack data type. If numpy also has this type, the name is the same as in
-/// numpy.
+/// Returns the name of a DLPack data type. The name matches numpy's name if numpy has this type.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

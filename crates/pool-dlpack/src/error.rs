@@ -1,4 +1,4 @@
-//! The errors that exports and imports return.
+//! Defines the errors that exports and imports return.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use crate::element::name_of;
 
-/// The reason why an array could not be exported, or a tensor could not be imported or borrowed.
+/// The reason why an array could not be exported, or why a tensor could not be imported or
+/// borrowed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorError {
@@ -23,8 +24,7 @@ pub enum TensorError {
         elements: usize,
     },
 
-    /// The tensor must be read-only, but the legacy tensors of DLPack cannot be marked as
-    /// read-only.
+    /// The tensor must be read-only, but DLPack's legacy tensors cannot be marked as read-only.
     #[error("a legacy tensor cannot mark a shared array as read-only: export a versioned tensor")]
     LegacyIsWritable,
 
@@ -41,7 +41,7 @@ pub enum TensorError {
         found: DLDataType,
     },
 
-    /// The tensor is not in the requested kind of memory or not on the requested device.
+    /// The tensor is in the wrong kind of memory or on the wrong device.
     #[error(
         "the tensor is on device {} of type {}, but a tensor on device {} of type {} was requested \
          (type 1 is the host, type 2 is CUDA)",
@@ -62,9 +62,9 @@ pub enum TensorError {
     Strides {
         /// The index of the last axis that has a wrong stride.
         axis: usize,
-        /// The stride that the axis would have in row-major order, in elements.
+        /// The stride of this axis in a row-major array, in elements.
         expected: usize,
-        /// The stride of the axis in the tensor, in elements.
+        /// The stride of this axis in the tensor, in elements.
         found: i64,
     },
 
@@ -107,7 +107,7 @@ pub enum TensorError {
     #[error("the tensor's description is not valid")]
     Malformed(#[source] dlpark::tensor::Error),
 
-    /// The shape cannot be represented in DLPack.
+    /// DLPack cannot represent the shape.
     #[error("the tensor cannot be described")]
     Metadata(#[source] dlpark::metadata::Error),
 

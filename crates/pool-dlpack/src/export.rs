@@ -1,13 +1,13 @@
-//! Exports owned arrays as DLPack's managed tensors. A tensor owns its array, and the tensor's
-//! deleter drops the array.
+//! Exports owned arrays as managed tensors in DLPack's format. A tensor owns its array, and the
+//! tensor's deleter drops the array.
 //!
 //! # Invariants
 //!
-//! - Invariant 1: the context of a tensor is its array, so the array's memory stays valid until the
+//! - Invariant 1: a tensor's context is its array, so the array's memory stays valid until the
 //!   deleter has run.
 //! - Invariant 2: the array is `Send`, so any thread may call the deleter. Dropping an array does
-//!   not unwind.
-//! - Invariant 3: a tensor that is not read-only is the only owner of its array.
+//!   not panic.
+//! - Invariant 3: only one tensor owns the array, unless the tensor is read-only.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -21,16 +21,16 @@ use pool_core::{Owned, SharedHostBackend};
 use crate::element::TensorElement;
 use crate::error::{Refused, TensorError};
 
-/// Creates a managed tensor from an array, in row-major order and without copying the elements.
+/// Creates a row-major managed tensor from an array, without copying the elements.
 ///
-/// The consumer may write to the tensor. The consumer may drop the tensor on any thread, which
-/// returns the tensor's memory to its pool. Like an [`Owned`] array, a tensor keeps the pool's
-/// memory alive. If a tensor is forgotten, its block is leaked.
+/// The consumer may write to the tensor. Dropping the tensor on any thread returns its memory to
+/// the pool. A tensor keeps the pool's memory alive, like an [`Owned`] array. Forgetting a tensor
+/// leaks its block.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
-/// Two small allocations are needed for the description of the tensor. The first element is aligned
-/// like the backend's blocks. On the host, this alignment is 64 bytes, as JAX requires.
+/// This function makes two small allocations for the tensor's description. The first element has
+/// the alignment of the backend's blocks. On the host, this alignment is 64 bytes, as JAX requires.
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ use crate::error::{Refused, TensorError};
 ///
 /// # Panics
 ///
-/// This function never panics. If the host is out of memory and cannot allocate the description,
-/// the process aborts, as it does when a [`Box`] cannot be allocated.
+/// This function never panics. If the host cannot allocate the description, the process aborts,
+/// just as it does after a failed [`Box`] allocation.
 pub fn export<M, B, T>(
     mut array: Owned<B, T>,
     shape: &[usize],
@@ -65,8 +65,8 @@ where
 /// Creates a read-only tensor from a shared array, without copying the elements. Other code may
 /// read the array at the same time.
 ///
-/// To give each consumer a tensor of its own, call this function once for each consumer. The memory
-/// returns to the pool when the last tensor and the last [`Arc`] have been dropped.
+/// Call this function once for each consumer, so that each consumer owns a separate tensor. The
+/// memory returns to the pool when the last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ where
     })
 }
 
-/// The axes of a tensor, and the memory that is allocated for the tensor's description.
+/// The axes of a tensor, and the memory for the tensor's description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,
@@ -126,9 +126,9 @@ impl<M: ManagedTensorBase> Description<M> {
     ///
     /// # Safety
     ///
-    /// As long as the context is alive, `data` must be the address of the shape's elements on
-    /// `device`. Consumers may read the elements. If the flags do not include `READ_ONLY`,
-    /// consumers may also write the elements. The flags must not mark the tensor as a copy.
+    /// While the context is alive, `data` must be the address of the shape's elements on `device`.
+    /// Consumers may read the elements. Consumers may also write the elements if the flags do not
+    /// include `READ_ONLY`. The flags must not mark the tensor as a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,

@@ -1,9 +1,9 @@
-//! Tensors from other libraries in host memory, which can be used as slices.
+//! Imports tensors from other libraries in host memory, so that they can be used as slices.
 //!
 //! # Invariants
 //!
 //! - Invariant 1: `start` is the address of `length` elements of `T`. The address is aligned for
-//!   `T`, and the elements can be read until `owner` is dropped.
+//!   `T`, and the elements stay readable until `owner` is dropped.
 //! - Invariant 2: `owner` is dropped together with this value, after all uses of the elements.
 
 use std::fmt;
@@ -19,12 +19,12 @@ use crate::element::TensorElement;
 use crate::error::TensorError;
 use crate::layout::CheckedLayout;
 
-/// A tensor from another library in host memory, which dereferences to a slice of the tensor's
+/// A tensor that another library created in host memory. The tensor dereferences to a slice of its
 /// elements.
 ///
-/// The producer of the tensor owns the memory. Dropping this value returns the memory to the
-/// producer, and may happen on any thread. The elements must be in row-major order, but an axis of
-/// length 1 may have any stride.
+/// The producer of the tensor owns the memory. Dropping this value on any thread returns the memory
+/// to the producer. The elements must be in row-major order, but an axis of length 1 may have any
+/// stride.
 ///
 /// ```
 /// # use pool_core::SharedPool;
@@ -62,7 +62,7 @@ unsafe impl<T: Send> Send for HostTensor<T> {}
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Checks a tensor, and takes ownership of the tensor. If a check fails, the tensor is dropped.
+    /// Checks a tensor, and takes ownership of it. The tensor is dropped if a check fails.
     ///
     /// # Errors
     ///
@@ -75,16 +75,16 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
-    /// describes, and the elements must be initialized. Until this value is dropped, the elements
-    /// may be written only through [`as_mut_slice`](Self::as_mut_slice).
+    /// The tensor's memory must contain the described elements until the deleter is called. The
+    /// elements must be initialized. The elements may be written only through
+    /// [`as_mut_slice`](Self::as_mut_slice) until this value is dropped.
     pub unsafe fn import<M: ManagedTensorBase>(tensor: Managed<M>) -> Result<Self, TensorError> {
         let layout = CheckedLayout::of::<T, M>(&tensor, DLDevice::CPU)?;
         let start = if layout.elements == 0 {
             NonNull::dangling()
         } else {
-            // The pointer to the first element stays within the producer's memory, because
-            // `CheckedLayout` has verified that adding the offset to the address does not overflow.
+            // `CheckedLayout` has verified that the address plus the offset does not overflow, so
+            // the pointer stays within the producer's memory.
             let first = layout.data.wrapping_add(layout.byte_offset).cast::<T>();
             NonNull::new(first).ok_or(TensorError::NoMemory { elements: layout.elements })?
         };
@@ -101,8 +101,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// No other code may read or write the elements during the borrow. For example, producers in
-    /// Python keep their own references to the elements.
+    /// No other code may read or write the elements during the borrow. Producers in Python, for
+    /// example, keep their own references to the elements.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);

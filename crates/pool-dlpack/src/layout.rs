@@ -1,4 +1,5 @@
-//! Checks the description of an imported tensor before a view of the tensor's memory is created.
+//! Checks the description of an imported tensor before the crate creates a view of the tensor's
+//! memory.
 
 use dlpark::ffi::DLDevice;
 use dlpark::{Managed, ManagedTensorBase};
@@ -6,7 +7,7 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// The axes of a tensor that has passed all checks, and the address of its first element.
+/// The axes and the first element's address of a tensor that has passed all checks.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,
@@ -74,7 +75,7 @@ fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
         if length != 1 && usize::try_from(found) != Ok(expected) {
             return Err(TensorError::Strides { axis, expected, found });
         }
-        // This multiplication cannot overflow, because the product of all lengths is the number of
+        // The multiplication cannot overflow, because the product of all lengths is the number of
         // elements.
         expected = expected.saturating_mul(length);
     }

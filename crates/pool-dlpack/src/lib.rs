@@ -1,15 +1,14 @@
 //! Support for DLPack, a format for exchanging arrays between libraries. This crate exports owned
-//! arrays as tensors for other libraries, and imports the tensors of other libraries as slices.
-//! Neither exports nor imports copy the elements.
+//! arrays as tensors for other libraries, and imports their tensors as slices. Neither exports nor
+//! imports copy the elements.
 //!
-//! [`export()`] creates one of DLPack's managed tensors from an [`Owned`](pool_core::Owned) array.
-//! The consumer may drop the tensor on any thread, which returns the tensor's memory to its pool.
-//! The memory stays valid even after the pool's last handle has been dropped. [`export_shared`]
-//! creates read-only tensors from an array that Rust code can still read.
+//! [`export()`] converts an [`Owned`](pool_core::Owned) array into a managed tensor of DLPack. The
+//! consumer may drop the tensor on any thread, which returns the tensor's memory to its pool. The
+//! memory stays valid even after the pool's last handle has been dropped. [`export_shared`] creates
+//! read-only tensors from an array that Rust code can read at the same time.
 //!
-//! [`HostTensor`] imports a tensor from another library, and dereferences to a slice of the
-//! tensor's elements. The import checks the tensor's element type, device, strides, alignment and
-//! flags.
+//! [`HostTensor`] imports a tensor from another library, and dereferences to a slice of its
+//! elements. The import checks the tensor's element type, device, strides, alignment and flags.
 //!
 //! ```
 //! use pool_core::SharedPool;
@@ -43,8 +42,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: the following list states which other modules each module may import. The command
-// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // element: nothing
 // error: element

@@ -1,11 +1,11 @@
-//! Functions for the driver calls that manage, fill and copy memory or wait for work. All functions
-//! return typed errors. Streams and contexts are passed as references to cudarc's owning types, so
-//! they stay alive during the call. The caller guarantees that all addresses are valid. Each
+//! Wraps the driver calls that manage, fill and copy memory or wait for work. All functions return
+//! typed errors. The functions receive references to cudarc's stream and context objects, so these
+//! objects stay alive during the call. The caller guarantees that all addresses are valid. Each
 //! function makes its context current immediately before it calls the driver.
 //!
-//! This module does not use cudarc's own safe functions, because those functions return errors that
-//! earlier, unrelated calls left in the context. No code in this module reads or changes the errors
-//! that cudarc stores in a context.
+//! This module does not use cudarc's safe functions, because they return errors that earlier,
+//! unrelated calls left in the context. No code in this module reads or changes the errors that
+//! cudarc stores in a context.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -23,7 +23,7 @@ use crate::reclaim::Reclaim;
 /// The address of device memory.
 pub type Address = sys::CUdeviceptr;
 
-/// Returns the sizes of the free and the total memory of the device that a context belongs to.
+/// Returns the sizes of the free and total memory of a context's device.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
@@ -31,13 +31,13 @@ pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
 }
 
 /// Blocks the host until all work in a context has completed. The host must wait for the whole
-/// context if a stream that the pool does not know has used the context's memory. The argument
-/// `stream` is that stream's handle, which is used only in errors.
+/// context if a stream that the pool does not know has used the context's memory. `stream` is the
+/// handle of this unknown stream, and is used only in errors.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::UnknownUse`] with the stream's handle, without calling the driver, if a
-/// session is capturing.
+/// If a session is capturing, the function returns [`CudaError::UnknownUse`] with this handle,
+/// without calling the driver.
 pub fn synchronize_context(context: &CudaContext, stream: Option<u64>) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
     bind(context)?;
@@ -49,13 +49,13 @@ fn synchronize_current() -> Result<(), CudaError> {
 }
 
 /// Blocks the host until all work in the primary contexts of all other devices has completed.
-/// Devices without an active primary context are skipped. After this call, a different context may
-/// be current.
+/// Devices without an active primary context are skipped. The current context may have changed when
+/// this call returns.
 ///
 /// # Errors
 ///
-/// Returns the same errors as [`synchronize_context`]. An error of a device is ignored only if a
-/// second call confirms that the device's context has been destroyed or lost.
+/// Returns the same errors as [`synchronize_context`]. A device's error is ignored only if a second
+/// call confirms that the device's context has been destroyed or lost.
 pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -125,10 +125,10 @@ pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaErro
 /// # Safety
 ///
 /// The address must come from [`allocate_in_order`] and must not have been freed. All uses of the
-/// memory must come before the free in stream order.
+/// memory must precede the free in stream order.
 pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_async(address, handle) });
     answer("cuMemFreeAsync", freed)
 }
@@ -141,7 +141,7 @@ pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(),
 /// work may use the memory.
 pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
@@ -149,7 +149,7 @@ pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaEr
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must have the right to write to it in stream order.
+/// The range must be allocated, and the caller must be allowed to write it in stream order.
 pub unsafe fn set_bytes(
     address: Address,
     value: u8,
@@ -157,7 +157,7 @@ pub unsafe fn set_bytes(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
 }
@@ -166,7 +166,7 @@ pub unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// The safety contract is the same as for [`set_bytes`], for a range of `2 * count` bytes.
+/// The safety contract of [`set_bytes`] applies, with a range of `2 * count` bytes.
 pub unsafe fn set_halves(
     address: Address,
     value: u16,
@@ -174,7 +174,7 @@ pub unsafe fn set_halves(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
 }
@@ -183,7 +183,7 @@ pub unsafe fn set_halves(
 ///
 /// # Safety
 ///
-/// The safety contract is the same as for [`set_bytes`], for a range of `4 * count` bytes.
+/// The safety contract of [`set_bytes`] applies, with a range of `4 * count` bytes.
 pub unsafe fn set_words(
     address: Address,
     value: u32,
@@ -191,7 +191,7 @@ pub unsafe fn set_words(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
 }
@@ -200,8 +200,8 @@ pub unsafe fn set_words(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and must not overlap, and the caller must have the right to use
-/// them in stream order.
+/// Both ranges must be allocated and must not overlap, and the caller must be allowed to use them
+/// in stream order.
 pub unsafe fn copy_on_device(
     to: Address,
     from: Address,
@@ -209,18 +209,17 @@ pub unsafe fn copy_on_device(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory from one context to another, in the order of a stream that belongs to the
-/// target's context.
+/// Copies device memory from one context to another, in the order of a stream of the target's
+/// context.
 ///
 /// # Safety
 ///
-/// The safety contract is the same as for [`copy_on_device`], but each range belongs to its own
-/// context.
+/// The safety contract of [`copy_on_device`] applies, but each range belongs to its own context.
 pub unsafe fn copy_between_devices(
     (to, to_context): (Address, &CudaContext),
     (from, from_context): (Address, &CudaContext),
@@ -229,8 +228,8 @@ pub unsafe fn copy_between_devices(
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
     let handle = bound_handle(stream)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds, and
-    // both contexts are alive while their owners are borrowed.
+    // SAFETY: the caller upholds the safety contract of the driver's function, and both contexts
+    // are alive while their owners are borrowed.
     let answered =
         unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
     answer("cuMemcpyPeerAsync", answered)
@@ -241,7 +240,7 @@ pub unsafe fn copy_between_devices(
 /// # Safety
 ///
 /// The host range must be page-locked, and must not be written or freed until the copy has
-/// completed. The requirements of [`set_bytes`] apply to the device range.
+/// completed. The safety contract of [`set_bytes`] applies to the device range.
 pub unsafe fn copy_from_host(
     to: Address,
     from: NonNull<u8>,
@@ -249,7 +248,7 @@ pub unsafe fn copy_from_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
 }
@@ -259,7 +258,7 @@ pub unsafe fn copy_from_host(
 /// # Safety
 ///
 /// The host range must be page-locked, and must not be accessed or freed until the copy has
-/// completed. The device range must be allocated, and the caller must have the right to read it in
+/// completed. The device range must be allocated, and the caller must be allowed to read it in
 /// stream order.
 pub unsafe fn copy_to_host(
     to: NonNull<u8>,
@@ -268,12 +267,12 @@ pub unsafe fn copy_to_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory in a context. Every context can use this memory.
+/// Allocates page-locked host memory in a context. All contexts can use this memory.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
     // SAFETY: no other code owns the new memory, and its contents are not read before they have
@@ -300,7 +299,7 @@ pub(crate) unsafe fn free_host(
     context: &CudaContext,
 ) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)
 }

@@ -28,8 +28,8 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 /// Returns the capture that a stream belongs to. This function makes the stream's context current.
 pub fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the stream is alive while its owner is borrowed. The array of nodes that the call
-    // returns is not read.
+    // SAFETY: the stream is alive while its owner is borrowed. This function does not read the
+    // array of nodes that the call returns.
     let info = unsafe { capture_info(handle) }?;
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     Ok((info.status != none).then_some(info.id))

@@ -1,14 +1,14 @@
-//! Makes driver calls that a capture of an unrelated stream would otherwise forbid.
+//! Allows driver calls that the capture of an unrelated stream would otherwise forbid.
 
 use cudarc::driver::sys;
 
 /// Runs a closure that calls the driver while the calling thread is in the relaxed capture mode. In
-/// any other mode, a capture of an unrelated stream would forbid the driver call, and the call
-/// would invalidate this capture. A capture in the thread-local mode forbids such calls only on its
+/// any other mode, a capture of an unrelated stream would forbid some driver calls, and these calls
+/// would invalidate the capture. A capture in the thread-local mode forbids these calls only on its
 /// own thread. A capture in the global mode also forbids them on all other threads.
 ///
-/// **This function makes every driver call of this project that such a capture forbids.** Calls
-/// that use the captured stream itself are the only exception. On an H200 with driver 580, the
+/// **Through this function, the project makes every driver call that such a capture forbids.** The
+/// only exceptions are calls that use the captured stream itself. On an H200 with driver 580, the
 /// following calls failed with `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` and invalidated the capture:
 ///
 /// - memory: `cuMemAlloc`, `cuMemFree`, `cuMemHostAlloc`; `cuMemAllocAsync` and `cuMemFreeAsync` on
@@ -17,19 +17,18 @@ use cudarc::driver::sys;
 ///   `cuEventSynchronize`;
 /// - graphs: `cuGraphInstantiate`.
 ///
-/// The following calls succeeded: `cuMemGetInfo`, `cuMemcpy*` and `cuMemset*`, with and without a
-/// stream, `cuLaunchKernel`, `cuGraphLaunch`, `cuStreamCreate`, `cuEventCreate`, `cuEventRecord` on
-/// another stream, `cuModuleLoadData` and `cuDeviceGraphMemTrim`. Calls that neither list contains
-/// are also made through this function, unless they only enqueue work or query a capture. Such
-/// calls destroy handles, grant access to memory, read the times of events, upload or update
-/// executable graphs, or open a device.
+/// During such a capture, the following calls succeeded: `cuMemGetInfo`, `cuMemcpy*` and
+/// `cuMemset*`, with and without a stream, `cuLaunchKernel`, `cuGraphLaunch`, `cuStreamCreate`,
+/// `cuEventCreate`, `cuEventRecord` on another stream, `cuModuleLoadData` and
+/// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls, unless they
+/// only enqueue work or query a capture. The untested calls destroy handles, grant access to
+/// memory, read the times of events, upload or update executable graphs, or open a device.
 ///
-/// In every mode, a capture forbids `cuCtxSynchronize` in its own context; see
-/// [`captures_under_way`](crate::captures_under_way).
+/// In every mode, a capture forbids `cuCtxSynchronize` in its own context (see
+/// [`captures_under_way`](crate::captures_under_way)).
 pub fn with_relaxed_capture_mode<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the variable outlives the call, which stores the thread's previous mode in this
-    // variable.
+    // SAFETY: the variable outlives the call, which stores the thread's previous mode in it.
     let exchanged = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
     let answer = call();
     if exchanged == sys::CUresult::CUDA_SUCCESS {

@@ -1,11 +1,11 @@
-//! Coordinates captures by sessions with waits for a whole context, because such a wait would
-//! invalidate any capture in the same context.
+//! Coordinates the captures of sessions with waits for a whole context, because such a wait would
+//! invalidate any capture in the context.
 //!
-//! In every capture mode, `cuCtxSynchronize` fails while any stream of the context is being
-//! captured, and invalidates the capture. A pool therefore waits for a context only while no
-//! session is capturing. If a session begins a capture while a pool is waiting for a context, the
-//! session blocks until the wait has ended. This module cannot detect captures that were started
-//! without a session, because the driver reports the capture status only for a given stream.
+//! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream of the
+//! context is being captured. A pool waits for a whole context only while no session is capturing.
+//! If a session begins a capture while a pool is waiting for a context, the session blocks until
+//! the wait has ended. This module cannot detect captures that were started without a session,
+//! because the driver reports the capture status only for a given stream.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// user code runs while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
-/// Notifies the sessions when a wait for a context has ended.
+/// Notifies sessions that a wait for a context has ended.
 static WAIT_OVER: Condvar = Condvar::new();
 
 struct UnderWay {

@@ -1,11 +1,11 @@
-//! A linked list for values that are protected by a lock or a borrow. Links are allocated before
-//! the lock is acquired, and dropped after the lock has been released. Linking and unlinking an
-//! entry never allocates, frees or drops a value. No user code, such as a hook of the allocator, a
-//! destructor or the driver, runs while the lock is held. User code might try to acquire the same
-//! lock, which would cause a deadlock.
+//! Implements a linked list for values that a lock or a borrow protects. Links are allocated before
+//! the lock is acquired, and dropped after it has been released. Linking and unlinking an entry
+//! never allocates, frees or drops a value. No user code runs while the lock is held. User code
+//! includes allocator hooks, destructors and the driver. User code might try to acquire the same
+//! lock and cause a deadlock.
 //!
-//! A list whose entries are never removed does not need links, because `pool_core::reserve` can
-//! grow a `Vec` before the lock is acquired.
+//! A list needs no links if its entries are never removed. For such a list, `pool_core::reserve`
+//! can grow a `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;
@@ -18,8 +18,8 @@ use crate::error::CudaError;
 /// A linked list whose links are in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link of the chain, which is stored as the only element of a `Vec`. A `Vec`, unlike a `Box`,
-/// can request memory without aborting the process if the host is out of memory.
+/// A link of the chain. Each link is the only element of a `Vec`. Allocating a `Vec`, unlike a
+/// `Box`, can fail without aborting the process.
 struct Link<T> {
     value: T,
     next: Chain<T>,
@@ -79,7 +79,7 @@ impl<T> Chain<T> {
         }
     }
 
-    /// Removes one link and returns it as a chain, or returns `None` if this chain is empty.
+    /// Removes one link and returns it as a chain, or returns `None` if the chain is empty.
     pub fn pop(&mut self) -> Option<Self> {
         let rest = mem::take(&mut self.0.first_mut()?.next);
         Some(mem::replace(self, rest))
@@ -104,8 +104,8 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one at a time, without recursion, so that dropping a long chain does not
-/// overflow the stack.
+/// Drops the links one at a time, because a recursive drop of a long chain could overflow the
+/// stack.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
         let mut rest = mem::take(&mut self.0);

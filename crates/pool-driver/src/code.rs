@@ -1,5 +1,6 @@
-//! The driver's return codes, with their numbers and names. The names are stored in a table in this
-//! crate. An error must be printable even if no driver is present to report the name of its code.
+//! Defines the driver's return codes, with their numbers and names. This crate stores the names in
+//! a table. An error must be printable even if there is no driver that could report the name of its
+//! code.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The code that reports that a device is out of memory.
+    /// The code for a device that is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);
@@ -74,7 +75,7 @@ impl DriverCode {
     }
 
     /// Returns `true` if the code means that the device's context is lost. Every later call in this
-    /// context returns the same code, and a working context can be created only in a new process.
+    /// context returns the same code, and only a new process can create a working context.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)
@@ -234,7 +235,7 @@ mod tests {
             CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            // The bindings implement `Debug` for the raw code without calling the driver.
+            // cudarc's `Debug` implementation of the raw code does not call the driver.
             let theirs = format!("{known:?}");
             let theirs = theirs.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
             assert_eq!(DriverCode::from(known).name(), Some(theirs));

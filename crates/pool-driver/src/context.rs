@@ -1,9 +1,9 @@
-//! Functions that check contexts, or that make a context current on the calling thread.
+//! Checks contexts, and makes a context current on the calling thread.
 //!
-//! The same handle of a default stream refers to a different stream in each context, and some
-//! driver calls use the current context. Therefore each function makes its context current
-//! immediately before it calls the driver. Any code that runs earlier, such as the destructor of a
-//! stream or a hook of the allocator, may have made another context current.
+//! The handle of a default stream refers to a different stream in each context, and some driver
+//! calls use the current context. Each function makes its context current immediately before it
+//! calls the driver. Any code that runs earlier, such as a stream's destructor or an allocator's
+//! hook, may have made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -12,7 +12,7 @@ use crate::error::CudaError;
 
 /// Makes a context current on the calling thread.
 pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // The context is also set if the driver cannot report which context is current.
+    // If the driver cannot report the current context, the function still sets the context.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
     }

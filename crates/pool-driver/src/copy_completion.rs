@@ -1,6 +1,6 @@
-//! Tracks whether the copies that use a buffer have completed. For this purpose, an event is
-//! recorded after the last copy. The owner of the buffer queries the event, or waits for it.
-//! Therefore the order of copies and other uses never depends on whether a destructor runs.
+//! Tracks whether the copies that use a buffer have completed. The driver records an event after
+//! the last copy. The owner of the buffer queries the event, or waits for it. The order of copies
+//! and other uses never depends on whether a destructor runs.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ pub(crate) struct CopyCompletion {
     last_copy: Event,
     /// This flag is `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy if the driver could not record an event after the copy, or
-    /// `None` if there is no such copy.
+    /// The stream of a pending copy whose event could not be recorded, or `None` if there is no
+    /// such copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// This flag is `true` if a copy has become a node of a graph, because other code was capturing
-    /// the stream. It is unknown when a captured copy runs.
+    /// the stream. The time at which a captured copy runs is unknown.
     is_lost: bool,
 }
 
@@ -41,29 +41,28 @@ impl CopyCompletion {
         self.is_pending
     }
 
-    /// Returns `true` if a capture may contain one of the copies. It is unknown when a captured
-    /// copy runs.
+    /// Returns `true` if a capture may contain one of the copies. The time at which a captured copy
+    /// runs is unknown.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Records the event after the last copy that was enqueued on the stream. The copy is
-    /// considered pending until this event has completed.
+    /// Records the event after the last copy that was enqueued on the stream. The copy is pending
+    /// until this event has completed.
     pub(crate) fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // Other code may be capturing the stream, so the copy may have become part of that
-            // capture.
+            // If other code is capturing the stream, the copy may have become part of the capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
         marked
     }
 
-    /// Records the event after a copy again, if the first attempt to record the event failed.
-    /// Without the event, the host would have to wait for the whole context, which would invalidate
-    /// captures of other streams.
+    /// Tries again to record the event after a copy, if the first attempt failed. Without this
+    /// event, the host would have to wait for the whole context, which would invalidate captures of
+    /// other streams.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -78,8 +77,7 @@ impl CopyCompletion {
         }
     }
 
-    /// Returns `true` if all copies have completed. This method queries the driver, but does not
-    /// wait.
+    /// Returns `true` if all copies have completed. This method queries the driver without waiting.
     ///
     /// # Errors
     ///
@@ -102,8 +100,8 @@ impl CopyCompletion {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if the event could not be recorded after the copy and the copy's
-    /// stream is now being captured.
+    /// [`CudaError::Capturing`] if no event could be recorded after the copy, and the copy's stream
+    /// is now being captured.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());
@@ -115,10 +113,10 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Notes that a copy is lost, if the driver's error shows that a capture contains the copy. The
-    /// event of a captured copy returns error 907 until the capture ends. After the capture had
-    /// ended, each query of the event returned error 1 on an H200 with driver 580. Error 1 may also
-    /// have other causes, but then a second query succeeds.
+    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
+    /// of a captured copy returns error 907 until the capture ends. After the end of the capture,
+    /// each query of the event returned error 1 on an H200 with driver 580. If error 1 has another
+    /// cause, a second query of the event succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

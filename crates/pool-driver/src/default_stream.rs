@@ -1,12 +1,12 @@
-//! The legacy default stream of a context, and the per-thread default stream.
+//! Identifies the legacy default stream of a context, and the per-thread default stream.
 
 use cudarc::driver::CudaStream;
 
 use crate::context::ordinal;
 use crate::error::CudaError;
 
-/// The handle of the per-thread default stream (`CU_STREAM_PER_THREAD`). Smaller handles refer to
-/// the legacy default stream.
+/// The handle of the per-thread default stream (`CU_STREAM_PER_THREAD`). All smaller handles refer
+/// to the legacy default stream.
 const PER_THREAD: usize = 2;
 
 /// Returns `true` if a stream is a default stream. Any code can obtain another reference to a
@@ -22,7 +22,7 @@ pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
-/// Checks that a stream is the same stream on every thread, which a pool requires of its stream.
+/// Checks that a stream is the same stream on every thread, as a pool requires.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! Driver functions that are looked up at run time instead of being linked at build time. Each
-//! function is looked up by name and version when it is first called.
+//! Looks up driver functions at run time instead of linking them at build time. Each function is
+//! looked up by its name and version on the first call.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
-//! (driver API, "Driver Entry Point Access"). Therefore a name that is looked up with a given
-//! version refers to the same function in every newer driver.
+//! (driver API, "Driver Entry Point Access"). A lookup with a given version returns the same
+//! function in every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -18,10 +18,10 @@ use crate::error::CudaError;
 use crate::library;
 
 /// A driver function whose signature has not changed since a given version of CUDA. The function is
-/// looked up when it is first called.
+/// looked up on the first call.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
-    /// The first version of CUDA that has the function with this signature. CUDA encodes a version
+    /// The first version of CUDA in which the function has this signature. CUDA encodes a version
     /// as a number: 12030 means CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
@@ -31,7 +31,7 @@ pub(crate) struct EntryPoint<F> {
 impl<F: Copy> EntryPoint<F> {
     const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
 
-    /// Creates an entry point whose function has not been looked up yet.
+    /// Creates an entry point without looking up its function.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! The error type of this crate. An error contains the request, the device, the driver's error
-//! code, and advice.
+//! Defines the error type of this crate. Each error states the request, the device, the driver's
+//! error code, and advice.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum CudaError {
          the host backend"
     )]
     NoLibrary,
-    /// The driver supports only CUDA versions that are older than the required version.
+    /// The driver supports only versions of CUDA that are older than the required version.
     #[error(
         "the NVIDIA driver supports CUDA {}, but CUDA {} is required: update the driver",
         Version(*driver),
@@ -79,10 +79,10 @@ pub enum CudaError {
         /// respond.
         memory: Option<MemoryInfo>,
         /// The attempts to free memory before the allocation failed, and the number of bytes that
-        /// the pools of this process hold on the device.
+        /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or a view of one device was used with the memory of another device, and
+    /// A stream or a view of one device was used with the memory of another device.
     /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
@@ -96,7 +96,7 @@ pub enum CudaError {
         stream: u32,
     },
     /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
-    /// device cannot access the memory of the other device.
+    /// device cannot access the other device's memory.
     #[error(
         "kernels on device {reader} cannot access memory on device {memory}, because the devices \
          have no peer access to each other: copy the memory with `copy_from`"
@@ -117,7 +117,7 @@ pub enum CudaError {
         /// The ordinal of the device that both contexts belong to.
         ordinal: u32,
     },
-    /// A stream is being captured into a graph, and the operation cannot become part of a graph.
+    /// The operation cannot become part of a graph, but its stream is being captured.
     #[error(
         "a stream is being captured, so the pool cannot {operation}: run this operation once \
          before the capture"
@@ -127,8 +127,8 @@ pub enum CudaError {
         operation: &'static str,
     },
     /// A stream that the pool does not know used the pool's memory while a session was capturing a
-    /// graph. No event was recorded after the use. The pool would have to wait for all work in the
-    /// context, which would invalidate the capture.
+    /// graph. No event was recorded after this use. A wait for all work in the context would be
+    /// necessary, but would invalidate the capture.
     #[error(
         "{}, but the pool cannot wait while a graph is being captured: {}",
         UnknownUse(*stream),
@@ -138,8 +138,8 @@ pub enum CudaError {
         /// The handle of the stream, or `None` if the stream belongs to another device.
         stream: Option<u64>,
     },
-    /// The pool's source cannot provide a block of this size. Sources are implementations of
-    /// `BlockSource` in `pool-cuda`.
+    /// The pool's source cannot provide a block of this size. Sources are types that implement
+    /// `BlockSource` from `pool-cuda`.
     #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
         /// The number of bytes that were requested.
@@ -196,7 +196,7 @@ impl From<NoHostMemory> for CudaError {
 /// The sizes of a device's memory, as reported by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// The number of bytes that processes can still allocate on the device.
+    /// The number of bytes that are still free on the device.
     pub free: usize,
     /// The total number of bytes of the device's memory.
     pub total: usize,
@@ -221,7 +221,7 @@ impl CudaError {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
     }
 
-    /// Returns `true` if the device's context is lost, as described at [`DriverCode::is_sticky`].
+    /// Returns `true` if the device's context is lost (see [`DriverCode::is_sticky`]).
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(DriverCode::is_sticky)
@@ -247,7 +247,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// Returns advice on how to avoid the error for memory that was used on an unknown stream.
+/// Returns advice for memory that was used on an unknown stream.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
@@ -258,7 +258,7 @@ fn advice(stream: Option<u64>) -> &'static str {
     }
 }
 
-/// A version in CUDA's encoding, which is printed in the usual form, such as `12.4`.
+/// A version in CUDA's encoding, which is printed in its usual form, such as `12.4`.
 struct Version(u32);
 
 impl fmt::Display for Version {
@@ -267,8 +267,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The memory sizes that the device reports, which an error prints after the number of requested
-/// bytes.
+/// The memory sizes of the device, which an error prints after the number of requested bytes.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {
@@ -282,8 +281,8 @@ impl fmt::Display for Free {
     }
 }
 
-/// The cause of an error code and the remedy, which an error prints if both depend only on the
-/// code.
+/// The cause of an error code and its remedy. An error prints the cause and the remedy if they
+/// depend only on the code.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {

@@ -1,6 +1,6 @@
-//! The crate's own events, which replace the events of cudarc. A call that uses an event of cudarc
-//! may return an error that belongs to an earlier, unrelated call. A call that uses an [`Event`]
-//! never returns an error of an earlier call.
+//! Implements events, because cudarc's events may return the errors of other calls. A call that
+//! uses cudarc's events may return an error that belongs to an earlier, unrelated call. A call that
+//! uses an [`Event`] never returns the error of an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
 use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 
-/// A point in a stream's work that other streams or the host can wait for.
+/// A point in a stream's work for which other streams or the host can wait.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
 // SAFETY: the driver's event functions may be called from any thread, and the value itself never
@@ -30,8 +30,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. Work that was enqueued before the event was recorded is not affected,
-    /// and streams that are already waiting for the event continue to wait.
+    /// Destroys the event. Work that precedes the recorded event is not affected, and streams that
+    /// are already waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
@@ -52,7 +52,7 @@ impl Event {
 
     /// Records the event after all work that is currently enqueued on a stream of the event's
     /// context. A stream that waits for an earlier recording of this event continues to wait for
-    /// that earlier recording. This method makes the stream's context current.
+    /// that recording. This method makes the stream's context current.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -60,8 +60,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream of any context wait for the recorded point of the event. This method makes
-    /// the stream's context current.
+    /// Makes a stream of any context wait for the point at which the event was recorded. This
+    /// method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -71,8 +71,8 @@ impl Event {
 
     /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`.
     /// The stream `earlier` must belong to the event's context. This method makes the context of
-    /// `later` current. The same event can order any number of streams, because each wait refers to
-    /// the last recording that precedes the wait.
+    /// `later` current. One event can order any number of streams, because each wait refers to the
+    /// most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
@@ -99,7 +99,7 @@ impl Event {
 
     /// # Safety
     ///
-    /// The safety contract is the same as for [`order_handles`](Self::order_handles).
+    /// The safety contract of [`order_handles`](Self::order_handles) applies.
     unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
         // stream is alive.
@@ -108,7 +108,7 @@ impl Event {
 
     /// # Safety
     ///
-    /// The safety contract is the same as for [`order_handles`](Self::order_handles).
+    /// The safety contract of [`order_handles`](Self::order_handles) applies.
     unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
@@ -117,7 +117,7 @@ impl Event {
         answer("cuStreamWaitEvent", waits)
     }
 
-    /// Returns `true` if all work before the event's recorded point has completed.
+    /// Returns `true` if all work that precedes the recorded event has completed.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {
@@ -127,7 +127,7 @@ impl Event {
         }
     }
 
-    /// Blocks the host until all work before the event's recorded point has completed.
+    /// Blocks the host until all work that precedes the recorded event has completed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         let waited =

@@ -1,18 +1,16 @@
-//! Detects contexts that have been destroyed or lost. Errors are ignored only for calls on contexts
-//! that are gone.
+//! Detects contexts that have been destroyed or lost. Callers ignore an error only if the context
+//! has been destroyed or lost.
 //!
-//! Pools and graphs rely on the order of work in streams. One rule therefore applies to every call
-//! that records an event, waits for an event, or waits on the host. The rule also applies to calls
-//! that query the capture of a stream, or retain a context. If a call that orders work fails, the
-//! operation that needs the call fails with the same error, regardless of the error's code. A
-//! driver may return any code while the work is still running, so a code is never sufficient reason
-//! to ignore an error.
+//! Pools and graphs rely on the order of work in streams. One rule applies to every call that
+//! records an event, waits for an event, or waits on the host. The rule also applies to calls that
+//! query a stream's capture or retain a context. If a call that orders work fails, the operation
+//! that needs the call fails with the same error, regardless of the error's code. A driver may
+//! return any code while the work is still running, so the code never justifies ignoring an error.
 //!
-//! If the context of a resource is gone, a failure to free the resource is ignored, because there
-//! is nothing left to free. If a context is gone, a failure to wait for the context is also
-//! ignored, because the context runs no work. Before an error is ignored, [`is_gone`] makes a
-//! second, independent call to confirm that the context is gone. No function ignores an error only
-//! because of its code.
+//! If a resource's context is gone, a failure to free the resource is ignored, because no resource
+//! is left. If a context is gone, a failure to wait for it is also ignored, because no work runs in
+//! the context. Before a function ignores an error, [`is_gone`] makes a second, independent call
+//! that confirms that the context is gone. No function ignores an error only because of its code.
 
 use cudarc::driver::{CudaContext, result};
 
@@ -22,21 +20,21 @@ use crate::context::{bind, is_active};
 use crate::error::CudaError;
 
 /// Returns `true` if the context that returned an error has been destroyed or lost. The error's
-/// code must indicate that the context is gone, and another call in the context must confirm this.
+/// code must indicate that the context is gone, and another call in the context must confirm it.
 #[must_use]
 pub fn is_gone(context: &CudaContext, error: &CudaError) -> bool {
     error.code().is_some_and(says_gone) && is_confirmed_gone(context)
 }
 
-/// Does the same as [`is_gone`], but checks the current context of the calling thread.
+/// Checks for a lost context like [`is_gone`], but in the calling thread's current context.
 pub(crate) fn is_current_gone(error: &CudaError) -> bool {
     let asked = || answer("cuMemGetInfo", result::mem_get_info());
     error.code().is_some_and(says_gone)
         && asked().is_err_and(|error| error.code().is_some_and(says_gone))
 }
 
-/// Returns `Ok` if the context has been destroyed or lost, and the given result otherwise. The
-/// result must come from freeing a resource of the context, or from waiting for the context.
+/// Returns `Ok` if the context has been destroyed or lost, and otherwise returns the given result.
+/// The result must come from freeing a resource of the context, or from waiting for the context.
 ///
 /// # Errors
 ///
@@ -49,14 +47,15 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
 }
 
 /// Returns `true` if the driver can return this code because a context was destroyed or lost, or
-/// because the driver has shut down. The driver can also return such a code for a working context.
+/// because the driver has shut down. The driver may also return these codes for a working context.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }
 
-/// Queries the size of the context's memory, because this query is allowed during every capture. A
-/// lost context responds with its sticky error. If the context cannot be made current, this
-/// function checks whether the device has an active primary context.
+/// Confirms with another call that a context is gone. The call queries the size of the device's
+/// memory, because every capture allows this query. Every call in a lost context returns the
+/// context's sticky error. If the context cannot be made current, this function checks whether the
+/// device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {
     let asked = match bind(context) {
         Ok(()) => answer("cuMemGetInfo", result::mem_get_info()).map(|_| true),

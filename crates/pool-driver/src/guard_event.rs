@@ -1,9 +1,9 @@
-//! An event that is recorded after work on a stream that the pool does not know. The pool's stream
-//! can then wait for this work. When a guard of cudarc (`SyncOnDrop`) is dropped, it records this
-//! event.
+//! Records an event after work on a stream that the pool does not know. The pool's stream can wait
+//! for this work through the event. A guard of cudarc (`SyncOnDrop`) records this event when the
+//! guard is dropped.
 //!
-//! A new event, which has never been recorded, is created for each guard. The event later shows
-//! whether the guard was dropped, because the event of a forgotten guard is never recorded.
+//! A new event, which has never been recorded, is created for each guard. The event of a forgotten
+//! guard is never recorded, so the event shows later whether the guard was dropped.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -22,12 +22,12 @@ use crate::versioned::is_recorded;
 /// An event for one guard of cudarc.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// An event of cudarc, which is stored at a fixed address so that references to the event stay
-/// valid when the `Handle` is moved. The `Vec` always contains one event. The destructor of
-/// cudarc's event never runs, because that destructor leaks an event that it cannot destroy.
+/// An event of cudarc at a fixed address, so that references to the event stay valid when the
+/// `Handle` moves. The `Vec` always contains one event. The destructor of cudarc's event never
+/// runs, because it leaks an event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// Identifies a [`GuardEvent`] for as long as the event is alive.
+/// Identifies a [`GuardEvent`] as long as the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
@@ -42,8 +42,8 @@ impl GuardEvent {
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let place = Place::new()?;
         bind(context)?;
-        // If an earlier, unrelated call left an error in the context, the error is put back into
-        // the context. Otherwise, cudarc would return this error here.
+        // This function removes the error of an earlier, unrelated call from the context and puts
+        // it back later, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -115,7 +115,7 @@ impl UseEnd {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`is_recorded`](Self::is_recorded).
+    /// The safety contract of [`is_recorded`](Self::is_recorded) applies.
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;

@@ -1,5 +1,5 @@
-//! Handles of driver objects that belong to a context. Events, streams, memory pools and graphs use
-//! this module.
+//! Wraps handles of driver objects that belong to a context. The modules for events, streams,
+//! memory pools and graphs use these wrappers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::leftovers::{LeftoverKind, Resource};
 ///
 /// # Safety
 ///
-/// The driver must allow calls that use handles of this kind from any thread.
+/// The driver must allow any thread to make calls with handles of this kind.
 pub unsafe trait HandleKind: 'static {
     /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;
 
-    /// The category that [`Leftovers`](crate::leftovers::Leftovers) uses to count the handle.
+    /// The category in which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
     const KIND: LeftoverKind;
 
-    /// Checks that a handle may be destroyed now.
+    /// Returns an error if a handle must not be destroyed now.
     fn check() -> Result<(), CudaError> {
         Ok(())
     }
@@ -32,19 +32,19 @@ pub unsafe trait HandleKind: 'static {
     ///
     /// # Safety
     ///
-    /// The handle must be alive. If the call succeeds, or if it fails because the context has been
-    /// destroyed or lost, the handle must not be used again.
+    /// The handle must be alive. The handle must not be used again after the call has succeeded, or
+    /// after it has failed because the context was destroyed or lost.
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
-/// A handle together with the context that the handle belongs to.
+/// A handle, and the context that the handle belongs to.
 pub struct ContextHandle<K: HandleKind> {
     handle: K::Handle,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the trait guarantees that the driver's functions for this kind of handle may be called
-// from any thread, and the value itself never changes.
+// SAFETY: the trait guarantees that any thread may call the driver's functions for this kind of
+// handle, and the value itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {
@@ -52,8 +52,7 @@ impl<K: HandleKind> ContextHandle<K> {
     ///
     /// # Safety
     ///
-    /// The handle must be alive and belong to this context, and no other code may destroy the
-    /// handle.
+    /// The handle must be alive and belong to this context, and no other code may destroy it.
     pub unsafe fn new(handle: K::Handle, context: &Arc<CudaContext>) -> Self {
         Self { handle, context: Arc::clone(context) }
     }

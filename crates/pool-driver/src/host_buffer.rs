@@ -1,7 +1,7 @@
-//! Page-locked host memory, and blocking copies to and from this memory. Each buffer is freed
-//! exactly once, either immediately or later. The owner of a buffer knows when the last copy that
-//! uses the buffer has completed. A buffer is owned either by a graph or by a [`PageLocked`]. A
-//! graph frees its buffers after its runs. A [`PageLocked`] records an event after its copies.
+//! Manages page-locked host memory, and blocking copies to and from it. Each buffer is freed
+//! exactly once, either immediately or later. The owner of a buffer detects when the last copy that
+//! uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph frees
+//! its buffers after its runs. A [`PageLocked`] records an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -19,8 +19,7 @@ use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 #[derive(Debug)]
 pub struct HostBuffer(ResourceOwner<HostMemory>);
 
-// SAFETY: a shared reference to a `HostBuffer` gives access only to an address, a length and a
-// context.
+// SAFETY: a shared reference to a `HostBuffer` provides only an address, a length and a context.
 unsafe impl Sync for HostBuffer {}
 
 /// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
@@ -47,8 +46,8 @@ impl Resource for HostMemory {
     /// Frees the memory. The owner of the buffer must ensure that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         // SAFETY: `allocate_host` returned the memory in this context, and the caller guarantees
-        // that the memory has not been freed. The code that enqueued copies guarantees that no copy
-        // is pending.
+        // that the memory has not been freed. The code that enqueued copies guarantees that none of
+        // them is pending.
         unsafe { calls::free_host(self.memory, &self.context) }
     }
 }
@@ -60,8 +59,8 @@ impl HostBuffer {
         Self::in_place(Place::new()?, bytes, context)
     }
 
-    /// Does the same as [`new`](Self::new), but uses an entry of the queue that has already been
-    /// reserved.
+    /// Creates a buffer like [`new`](Self::new), but with an entry of the queue that has already
+    /// been reserved.
     pub fn in_place(
         place: HostPlace,
         bytes: &[u8],
@@ -69,14 +68,14 @@ impl HostBuffer {
     ) -> Result<Self, CudaError> {
         let memory = calls::allocate_host(bytes.len(), context)?;
         // SAFETY: the memory has just been allocated with `bytes.len()` bytes, so it does not
-        // overlap with the caller's bytes.
+        // overlap the caller's bytes.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
         Ok(Self(place.own(HostMemory { memory, bytes: length, context })))
     }
 
-    /// Creates a buffer of `bytes` zeroed bytes, where `bytes` must not be 0. This function makes
-    /// the context current.
+    /// Creates a buffer of `bytes` zeroed bytes. The number of bytes must not be 0. This function
+    /// makes the context current.
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = HostPlace::new()?;
         let memory = calls::allocate_host(bytes, context)?;
@@ -104,14 +103,14 @@ impl HostBuffer {
         self.0.bytes
     }
 
-    /// Returns the context that the memory was allocated in.
+    /// Returns the context in which the memory was allocated.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.context
     }
 
-    /// Returns the bytes of the buffer. The code that enqueues copies guarantees that no copy is
-    /// pending during the borrow.
+    /// Returns the bytes of the buffer. The code that enqueues copies guarantees that none of them
+    /// is pending during the borrow.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: `self.0.bytes` bytes were allocated and initialized, and they are borrowed
         // exclusively. The code that enqueues copies guarantees that the device does not access the
@@ -119,16 +118,16 @@ impl HostBuffer {
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
     }
 
-    /// Copies bytes from the device address `from` to the beginning of the buffer in stream order,
-    /// and blocks until the copy is complete. If this method returns an error, the copy may still
-    /// run later.
+    /// Copies bytes from the device address `from` to the start of the buffer in stream order, and
+    /// blocks until the copy is complete. If this method returns an error, the copy may still run
+    /// later.
     ///
     /// # Safety
     ///
-    /// The range at `from` must be allocated and contain at least `bytes` bytes. The caller must
-    /// have the right to read this range in stream order. The buffer must contain at least `bytes`
-    /// bytes. After an error, the caller must keep the buffer alive, and must not access the buffer
-    /// until the stream has been synchronized.
+    /// At least `bytes` bytes must be allocated at `from`. The caller must be allowed to read these
+    /// bytes in stream order. The buffer must contain at least `bytes` bytes. After an error, the
+    /// caller must keep the buffer alive, and must not access the buffer until the stream has been
+    /// synchronized.
     pub unsafe fn read(
         &mut self,
         from: Address,
@@ -141,14 +140,14 @@ impl HostBuffer {
         copied.and_then(|()| calls::synchronize(stream))
     }
 
-    /// Copies bytes from the beginning of the buffer to the device address `to` in stream order,
-    /// and blocks until the copy is complete. If this method returns an error, the copy may still
-    /// run later.
+    /// Copies bytes from the start of the buffer to the device address `to` in stream order, and
+    /// blocks until the copy is complete. If this method returns an error, the copy may still run
+    /// later.
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`read`](Self::read), except that the range at `to`
-    /// is written instead of read.
+    /// The safety contract of [`read`](Self::read) applies, but the range at `to` is written
+    /// instead of read.
     pub unsafe fn write(
         &mut self,
         to: Address,

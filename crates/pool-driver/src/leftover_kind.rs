@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftoverKind {
-    /// The blocks of a dropped pool, which are counted together as one resource.
+    /// The blocks of a dropped pool, which count as one resource.
     PoolBlocks,
     /// An event of the driver.
     Event,
@@ -15,7 +15,7 @@ pub enum LeftoverKind {
     MemoryPool,
     /// Page-locked host memory.
     HostMemory,
-    /// Ordinary device memory, which is either a chunk of a graph pool or an arena.
+    /// Ordinary device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
     /// A stream on which a capture was started.
     Stream,
@@ -23,11 +23,11 @@ pub enum LeftoverKind {
     Graph,
     /// An executable graph of the driver.
     Executable,
-    /// The resources that a graph or an update left behind. The resources remain if a capture was
-    /// in progress, or if the wait for the graph's runs failed.
+    /// The resources of a graph or of an update that could not be freed. These resources remain if
+    /// a capture was in progress, or if the wait for the graph's runs failed.
     GraphRuns,
-    /// Memory that other code allocated and passed to a session, and values that a graph kept
-    /// alive. Such values include the modules of kernels.
+    /// Memory from other code that was passed to a session, and values that a graph kept alive.
+    /// These values include the modules of kernels.
     OwnedMemory,
 }
 
@@ -62,7 +62,7 @@ impl LeftoverKind {
     }
 }
 
-/// The number of deferred frees of each kind, which is printed in the form `2 events, 1 graphs`.
+/// The number of deferred frees of each kind, which is printed like `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
 

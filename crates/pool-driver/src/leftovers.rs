@@ -1,11 +1,11 @@
-//! The queue of deferred frees, which the whole process shares. The queue contains driver resources
-//! that could not be freed when their owners were dropped. Either a capture was in progress, or the
-//! driver refused to free the resources. The frees are retried whenever a pool allocates or is
-//! dropped, and when a capture by `pool-graph` ends.
+//! Implements the queue of deferred frees, which the whole process shares. The queue contains
+//! driver resources that could not be freed when their owners were dropped. A resource cannot be
+//! freed during a capture, or if the driver refuses to free it. The frees are retried when a pool
+//! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
-//! Dropping an owner must not allocate, because the host may be out of memory at that time.
-//! Therefore an entry of the queue is reserved before the resource is created ([`Place::new`]), and
-//! the owner stores the entry together with the resource.
+//! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
+//! An entry of the queue is therefore reserved before the resource is created ([`Place::new`]). The
+//! owner stores this entry together with the resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -19,14 +19,14 @@ use crate::error::CudaError;
 use crate::gone::unless_gone;
 pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
-/// A driver resource that is freed when its owner is dropped, or later if the resource cannot be
-/// freed at that time.
+/// A driver resource that is freed when its owner is dropped, or later if it cannot be freed at
+/// that time.
 pub trait Resource: Send + 'static {
-    /// The category that [`Leftovers`] uses to count the resource.
+    /// The category in which [`Leftovers`] counts the resource.
     const KIND: LeftoverKind;
 
-    /// Returns the context that the resource belongs to, or `None` if each part of the resource
-    /// belongs to a context of its own.
+    /// Returns the resource's context, or `None` if the parts of the resource belong to separate
+    /// contexts.
     fn context(&self) -> Option<&CudaContext>;
 
     /// Frees the resource.
@@ -34,18 +34,19 @@ pub trait Resource: Send + 'static {
     /// # Errors
     ///
     /// Returns the driver's error if the driver refuses to free the resource, or
-    /// [`CudaError::Capturing`] if a capture prevents the free. After an error, the remaining parts
-    /// of the resource still exist, and the caller may call this method again.
+    /// [`CudaError::Capturing`] if a capture prevents the free. After an error, the parts that were
+    /// not freed still exist, and the caller may call this method again.
     ///
     /// # Safety
     ///
-    /// No other code may use the resource. If this method succeeds, or if it fails because the
-    /// context has been destroyed or lost, the value must be dropped without being used again.
+    /// No other code may use the resource. The value must not be used again after the call has
+    /// succeeded, or after it has failed because the context was destroyed or lost. The caller must
+    /// drop it.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// Owns a resource. Dropping the owner frees the resource immediately or, if this is not possible,
-/// later.
+/// Owns a resource. Dropping the owner frees the resource immediately, or later if it cannot be
+/// freed now.
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
@@ -54,32 +55,31 @@ pub struct ResourceOwner<T: Resource> {
 
 /// A reserved entry in the queue, for a resource that does not exist yet.
 ///
-/// The link is stored in a boxed slice of length 1, because a `Vec` can be converted into a boxed
-/// slice. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is
-/// out of memory.
+/// The link is stored in a boxed slice of length 1, which is converted from a `Vec`. Allocating a
+/// `Vec`, unlike `Box::new`, can fail without aborting the process.
 pub struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue. Each link contains a resource that has no owner, and a pointer to the rest
-/// of the queue.
+/// A link of the queue. Each link contains a resource whose owner has been dropped, and a pointer
+/// to the rest of the queue.
 struct Link<T> {
     /// The resource of this link, or `None` while the resource has an owner.
     resource: Option<T>,
     next: Queue,
 }
 
-/// The deferred frees, in the order from newest to oldest.
+/// The deferred frees, from newest to oldest.
 type Queue = Option<Box<dyn Leftover>>;
 
 /// A link of the queue, which can contain a resource of any type.
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 
-    /// Frees the resource of the link by calling [`Resource::give_back`]. This method also succeeds
-    /// if the resource's context has been destroyed or lost.
+    /// Frees the link's resource with [`Resource::give_back`]. The call also succeeds if the
+    /// resource's context has been destroyed or lost.
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`Resource::give_back`].
+    /// The safety contract of [`Resource::give_back`] applies.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 
     fn kind(&self) -> LeftoverKind;
@@ -95,7 +95,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
         let [link] = self;
         match &mut link.resource {
             Some(resource) => {
-                // SAFETY: the caller upholds the same safety contract.
+                // SAFETY: the caller upholds this method's safety contract.
                 let given_back = unsafe { resource.give_back() };
                 match resource.context() {
                     Some(context) => unless_gone(context, given_back),
@@ -127,8 +127,8 @@ impl<T: Resource> Place<T> {
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// Creates the owner of a resource. The owner stores this entry, so that no memory needs to be
-    /// allocated when the free is deferred.
+    /// Creates the owner of a resource. The owner stores this entry, so that deferring the free
+    /// needs no allocation.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
     }
@@ -142,8 +142,8 @@ impl<T: Resource> Place<T> {
 }
 
 impl<T: Resource> ResourceOwner<T> {
-    /// Frees the resource now. If the resource cannot be freed now, it is stored in the queue of
-    /// deferred frees, and the error is returned.
+    /// Frees the resource now. If the resource cannot be freed, this method adds it to the queue of
+    /// deferred frees and returns the error.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ impl<T: Resource> ResourceOwner<T> {
 impl<T: Resource> Drop for ResourceOwner<T> {
     fn drop(&mut self) {
         // SAFETY: the owner is being dropped, so it is not used again. If the resource could not be
-        // freed, the queue now contains and counts it.
+        // freed, it is now in the queue.
         let _left_over = unsafe { self.end() };
     }
 }
@@ -211,7 +211,7 @@ fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frees a resource, or stores the resource in the queue if it cannot be freed.
+/// Frees a resource, or adds it to the queue if it cannot be freed.
 fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
     // SAFETY: only this link refers to the resource, and the link is dropped here if the free
     // succeeds.
@@ -231,13 +231,12 @@ pub fn give_back_leftovers() -> usize {
         return 0;
     }
     // The lock is not held while a resource is freed, because the resource may own another resource
-    // whose free may then be deferred.
+    // whose free is then deferred.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut leftover) = rest {
         rest = leftover.next().take();
         COUNTS[leftover.kind() as usize].fetch_sub(1, Ordering::Relaxed);
-        // If the resource still cannot be freed, it is stored in the queue again, and counted
-        // again.
+        // A resource that still cannot be freed is added to the queue again.
         let _left_over = give_back_or_keep(leftover);
     }
     leftovers().total()

@@ -1,19 +1,19 @@
-//! The lowest layer of the project, which calls the CUDA driver. This crate loads the driver's
-//! library, wraps the driver's functions with typed errors, owns the driver's resources, and
-//! manages the queue of deferred frees.
+//! Implements the lowest layer of the project, which calls the CUDA driver. This crate loads the
+//! driver's library, wraps the driver's functions with typed errors, owns the driver's resources,
+//! and manages the queue of deferred frees.
 //!
-//! This crate is an internal foundation of `pool-cuda` and `pool-graph`, and does not have a stable
-//! API. Any release may change this crate without notice. The crates `pool-cuda` and `pool-graph`
-//! re-export the types that users need.
+//! This crate is an internal part of `pool-cuda` and `pool-graph`, and has no stable API. Any
+//! release may change this crate without notice. The crates `pool-cuda` and `pool-graph` re-export
+//! the types that users need.
 //!
-//! The module [`gone`] documents the rule for failed calls: an error of a call that orders work is
-//! never ignored because of its code alone.
+//! The module [`gone`] explains why the error of a call that orders work is never ignored only
+//! because of its code.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
-//! are allocated with fallible functions; see [`chain`]. Dropping a value never allocates, because
-//! each resource is allocated together with an entry in the queue of [`leftovers`] or with a spare
-//! link. Two kinds of allocations abort the process if they fail. The affected allocations are
-//! those inside cudarc, and the `Arc` of a device, of a pool's context, or of a staging pool.
+//! are allocated with fallible functions (see [`chain`]). Dropping a value never allocates memory,
+//! because each resource owns an entry in the queue of [`leftovers`] or a spare link. The process
+//! aborts if one of cudarc's internal allocations fails. The process also aborts if the `Arc` of a
+//! device, of a pool's context, or of a staging pool cannot be allocated.
 //!
 //! ```
 //! use pool_driver::error::CudaError;
@@ -39,8 +39,8 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: the following list states which other modules each module may import. The command
-// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // capture_mode: nothing
 // captures_under_way: nothing

@@ -1,6 +1,6 @@
 //! Loads the driver's library. This module determines whether the library is present, which version
-//! it has, and how many devices the driver reports. The presence of the library is checked first,
-//! because without the library cudarc panics at the first driver call.
+//! it has, and how many devices the driver reports. The module first checks that the library is
+//! present, because without the library, cudarc panics at the first driver call.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,16 +17,16 @@ use crate::error::CudaError;
 const OLDEST: u32 = 12_000;
 
 /// The file names of the driver's library. These names are a subset of the names that cudarc tries,
-/// in the same order. This crate does not call cudarc's `is_culib_present`, because builds that
-/// link the driver lack that function.
+/// in the same order. This crate does not call cudarc's `is_culib_present`, because this function
+/// does not exist in builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// Starts the driver, so that its functions can be called. If the driver fails to start, the next
-/// call to this function tries again, because the cause may be temporary.
+/// call tries again, because the cause may be temporary.
 ///
 /// The function holds no lock while it starts the driver, because loading a library runs code
-/// outside this crate. That code may call this function. Starting the driver twice has the same
+/// outside this crate. This code may call `start` again. Starting the driver twice has the same
 /// effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
@@ -54,22 +54,22 @@ fn is_present() -> bool {
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] if the driver does not support this version, and the same
-/// errors as [`start`].
+/// Returns the same errors as [`start`], and [`CudaError::DriverTooOld`] if the driver does not
+/// support this version.
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
     require(needed)
 }
 
-/// Checks the driver's version like [`require_driver`], but does not start the driver and assumes
-/// that the library is present.
+/// Checks the driver's version like [`require_driver`], but does not start the driver. The library
+/// must be present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// Returns the driver's CUDA version. The library must be present, but the driver need not have
-/// been started.
+/// Returns the driver's CUDA version. The library must be present, but the caller need not have
+/// started the driver.
 pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);

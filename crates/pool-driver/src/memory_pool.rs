@@ -1,6 +1,6 @@
 //! Wraps a private memory pool of the driver's stream-ordered allocator. This crate does not use a
-//! device's default memory pool, because that pool belongs to the whole process and its settings
-//! must not be changed.
+//! device's default memory pool. The whole process shares the default pool, so this crate must not
+//! change its settings.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ unsafe impl HandleKind for MemoryPoolKind {
 
     const KIND: LeftoverKind = LeftoverKind::MemoryPool;
 
-    /// Destroys the memory pool. The driver releases the pool's memory after the last block of the
-    /// pool has been freed.
+    /// Destroys the memory pool. The driver releases the pool's memory after the pool's last block
+    /// has been freed.
     unsafe fn destroy(pool: sys::CUmemoryPool) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the memory pool is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::mem_pool::destroy(pool) });
@@ -40,7 +40,7 @@ unsafe impl HandleKind for MemoryPoolKind {
 }
 
 impl MemoryPool {
-    /// Creates a memory pool on the device that the context belongs to.
+    /// Creates a memory pool on the context's device.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;

@@ -1,5 +1,5 @@
-//! Page-locked host memory that serves as a buffer for copies between the host and a device. If a
-//! buffer is forgotten while a copy uses it, the buffer's memory is never reused.
+//! Manages page-locked host memory for copies between the host and a device. If a buffer is
+//! forgotten while a copy uses it, its memory is never reused.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 256;
 /// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and the state of the copies that use this memory.
+/// The memory of a [`PageLocked`], and the state of the copies that use it.
 struct Buffer {
     memory: HostBuffer,
     /// The offset of the first aligned byte from the beginning of the memory.
@@ -47,32 +47,31 @@ impl PageLocked {
         (!self.0.copies.is_pending()).then(|| self.0.bytes())
     }
 
-    /// Enqueues a copy of the buffer's first `bytes` bytes to the device. After this call, the
-    /// buffer is busy, even if the call returned an error, because the copy may still run after an
+    /// Enqueues a copy of the buffer's first `bytes` bytes to the device. The buffer is busy after
+    /// this call, even if the call returned an error, because the copy may still run after the
     /// error.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error. If the event after the copy could not be recorded, each later
-    /// query of the buffer tries to record the event again.
+    /// Returns the driver's error. If the driver could not record an event after the copy, each
+    /// later query of the buffer tries again to record the event.
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and contain at least `bytes` bytes. The caller must have
-    /// the right to write this range in stream order. The buffer must not be busy, and must contain
-    /// at least `bytes` bytes.
+    /// At least `bytes` bytes must be allocated at `to`. The caller must be allowed to write these
+    /// bytes in stream order. The buffer must not be busy, and must contain at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
-    /// Enqueues a copy from the device to the buffer's first `bytes` bytes. After this call, the
-    /// buffer is busy, as described at [`copy_to_device`](Self::copy_to_device).
+    /// Enqueues a copy from the device to the buffer's first `bytes` bytes. The buffer is busy
+    /// after this call, as documented at [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Errors
     ///
@@ -80,15 +79,15 @@ impl PageLocked {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`copy_to_device`](Self::copy_to_device), except that
-    /// the range at `from` is read instead of written.
+    /// The safety contract of [`copy_to_device`](Self::copy_to_device) applies, but the range at
+    /// `from` is read instead of written.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 
@@ -106,9 +105,9 @@ impl PageLocked {
     }
 
     /// Returns `true` if a graph from other code contains a copy that uses this buffer. The graph
-    /// may run this copy at any time. The buffer therefore never becomes free again, and
-    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. The loss of a
-    /// copy is detected only by these two methods.
+    /// may run this copy at any time. This buffer never becomes free again, so
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) detect such a graph.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
@@ -119,8 +118,8 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if the event could not be recorded after the copy and the copy's
-    /// stream is now being captured.
+    /// [`CudaError::Capturing`] if no event could be recorded after the copy, and the copy's stream
+    /// is now being captured.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());
@@ -133,8 +132,8 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // Additional bytes are allocated, because the driver does not guarantee a particular
-        // alignment.
+        // The allocation has extra bytes, because the driver does not guarantee an alignment of 256
+        // bytes.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
         Ok(Self { memory, offset, length, copies })
@@ -149,7 +148,7 @@ impl Buffer {
     /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
         // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
-        // addition to the length. Therefore the returned pointer is within the allocation.
+        // addition to the length. The returned pointer is therefore within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
@@ -157,7 +156,7 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`PageLocked::copy_to_device`].
+    /// The safety contract of [`PageLocked::copy_to_device`] applies.
     unsafe fn copy_to_device(
         &mut self,
         to: Address,
@@ -166,7 +165,7 @@ impl Buffer {
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
         // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
-        // is busy until the event after the copy has completed.
+        // stays busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
@@ -175,7 +174,7 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`PageLocked::copy_to_host`].
+    /// The safety contract of [`PageLocked::copy_to_host`] applies.
     unsafe fn copy_to_host(
         &mut self,
         from: Address,
@@ -184,7 +183,7 @@ impl Buffer {
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
         // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
-        // is busy until the event after the copy has completed.
+        // stays busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
@@ -194,8 +193,8 @@ impl Buffer {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain a copy that uses the buffer. It is unknown when a
-    /// captured copy runs.
+    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
+    /// captured copy runs is unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
@@ -213,8 +212,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The memory has an owner of its own, which frees
-    /// the memory or defers the free.
+    /// Waits for the copies that use the buffer. The memory has a separate owner, which frees it or
+    /// defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

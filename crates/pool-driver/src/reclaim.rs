@@ -1,21 +1,20 @@
 //! Describes a pool's attempt to release device memory that other pools hold. A pool makes this
-//! attempt before one of its allocations fails, and the error of the allocation contains the
-//! description.
+//! attempt before one of its allocations fails, and the resulting error describes the attempt.
 
 use std::fmt;
 
-/// The unit that a [`Reclaim`] uses to count the memory of pools, in bytes. The sizes of all blocks
-/// are multiples of this unit.
+/// The unit in bytes in which a [`Reclaim`] counts the memory of pools. The sizes of all blocks are
+/// multiples of this unit.
 const UNIT: usize = 256;
 
 /// The number of pools whose sizes are listed individually.
 const LARGEST: usize = 4;
 
-/// The attempts to free memory before an allocation failed, and the number of bytes that the pools
-/// of this process hold on the device.
+/// The attempts to free memory before an allocation failed, and the number of bytes that this
+/// process's pools hold on the device.
 ///
-/// The type is small because it is part of an error. If there are more than four pools, only the
-/// four largest pools are listed.
+/// The type is small, because errors contain it. If there are more than four pools, only the four
+/// largest are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
     is_made: bool,
@@ -25,7 +24,7 @@ pub struct Reclaim {
     pools: u16,
     trimmed_bytes: usize,
     held_bytes: usize,
-    /// The sizes of the largest pools, in descending order and counted in units.
+    /// The sizes of the largest pools in units of `UNIT` bytes, in descending order.
     largest: [u32; LARGEST],
 }
 
@@ -36,10 +35,10 @@ impl Reclaim {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Adds the result of waiting for the streams of the device. `waits` contains the numbers of
-    /// streams that the host waited for and that it skipped. A stream is skipped if it is being
-    /// captured, or if the wait for the stream fails. `waits` is `None` if the host did not wait,
-    /// because a session was capturing a graph.
+    /// Adds the result of waiting for the device's streams. `waits` contains two numbers: the
+    /// streams for which the host waited, and the streams that it skipped. A stream is skipped if
+    /// it is being captured, or if the wait for the stream fails. `waits` is `None` if the host did
+    /// not wait because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -71,21 +70,21 @@ impl Reclaim {
         self.is_made
     }
 
-    /// Returns the number of the device's streams that the host waited for. All frees that were
+    /// Returns the number of the device's streams for which the host waited. All frees that were
     /// pending on these streams have completed.
     #[must_use]
     pub fn streams_waited(&self) -> usize {
         self.streams_waited.into()
     }
 
-    /// Returns the number of streams that the host skipped, because they were being captured or
-    /// because the wait failed.
+    /// Returns the number of streams that the host skipped, because they were being captured or the
+    /// wait failed.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()
     }
 
-    /// Returns the number of bytes that were freed when the pool trimmed the thread's idle pools.
+    /// Returns the number of bytes that the pool freed by trimming the thread's idle pools.
     #[must_use]
     pub fn trimmed_bytes(&self) -> usize {
         self.trimmed_bytes

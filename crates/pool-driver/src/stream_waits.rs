@@ -1,4 +1,4 @@
-//! Functions that wait for several streams, except for streams that are being captured.
+//! Waits for several streams, except for streams that are being captured.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::calls::synchronize;
 use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
-/// Blocks the host until all work on the given streams has completed. Returns the numbers of
-/// streams that the host waited for and that it skipped. A stream is skipped if it is being
-/// captured, or if the wait for the stream fails. If a session of this process is capturing, this
-/// function returns `None` without waiting.
+/// Blocks the host until all work on the given streams has completed. Returns the number of streams
+/// for which the host waited, and the number of streams that it skipped. A stream is skipped if it
+/// is being captured, or if the wait for the stream fails. If a session of this process is
+/// capturing, this function returns `None` without waiting.
 ///
-/// During this call, no session can start a capture, so no session captures a stream after the
-/// check and before the wait. Captures that are started without a session are not prevented.
+/// No session can start a capture during this call, so no session captures a stream between the
+/// check and the wait. This function cannot prevent captures that are started without a session.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

@@ -1,8 +1,8 @@
-//! Driver functions and structures that differ between versions of CUDA. This module declares each
-//! function and each structure once, in the form that one particular version of CUDA defines. The
-//! bindings of cudarc instead declare the forms of the CUDA version that the application has
-//! selected. The declarations in this module do not depend on the selected version, so one build
-//! works with every driver that provides these functions.
+//! Declares driver functions and structures that differ between versions of CUDA. This module
+//! declares each function and structure once, for one particular version of CUDA. In contrast,
+//! cudarc's bindings declare the functions of the CUDA version that the application selects. The
+//! declarations of this module do not depend on the selected version. One build therefore works
+//! with every driver that provides these functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,15 +15,15 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture that a stream belongs to, and the position of the stream in this capture.
+/// The capture that a stream belongs to, and the stream's position in this capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
     /// The status of the capture, which is active, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
     /// The ID that the driver has assigned to the capture.
     pub id: u64,
-    /// The nodes that the stream's next operation depends on, in an array that the driver owns. The
-    /// array is valid until any thread makes the next call that uses this stream, or until the
+    /// The nodes on which the stream's next operation depends, in an array that the driver owns.
+    /// The array is valid until any thread makes another call that uses this stream, or until the
     /// capture ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of nodes in this array.
@@ -45,7 +45,7 @@ impl CaptureInfo {
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// The kind of the edge, which is 0 if the source node must complete before the target node
+    /// The kind of the edge. The kind is 0 if the source node must complete before the target node
     /// begins.
     pub kind: u8,
     reserved: [u8; 5],
@@ -94,7 +94,7 @@ type CreateMemoryPool =
 type SetPoolAccess =
     unsafe extern "C" fn(sys::CUmemoryPool, *const MemoryAccess, usize) -> sys::CUresult;
 
-/// The first CUDA version in which the edges of a graph have data.
+/// The first CUDA version in which a graph's edges have data.
 pub const EDGE_DATA: u32 = 12_030;
 
 // SAFETY: the type matches the signature of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
@@ -117,7 +117,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
-// define fields in bytes of the structure that older versions required to be zero.
+// use some bytes of the structure that older versions required to be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
@@ -127,9 +127,9 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 
 /// Queries the capture that a stream belongs to.
 ///
-/// If edges of the captured graph have data, the driver rejects a query that does not request this
-/// data. Therefore this function requests the data from every driver that supports it, but does not
-/// read the data.
+/// If the edges of the captured graph have data, the driver rejects a query that does not request
+/// this data. This function requests the data from every driver that supports edge data, but never
+/// reads it.
 ///
 /// # Errors
 ///
@@ -158,15 +158,15 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
 }
 
-/// Returns `true` if an event that was created with timing enabled has been recorded at least once.
-/// Most driver calls treat an event that was never recorded as completed. Only `cuEventElapsedTime`
-/// detects such an event: "if `cuEventRecord()` has not been called on either event, then
+/// Returns `true` if an event with timing has been recorded at least once. Most driver calls treat
+/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects an event that
+/// was never recorded: "if `cuEventRecord()` has not been called on either event, then
 /// `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] if the driver returns any other error, because the state of the
-/// event is then unknown.
+/// Returns [`CudaError::Call`] for any other error of the driver, because the state of the event is
+/// then unknown.
 ///
 /// # Safety
 ///
@@ -202,9 +202,9 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph to the arrays, which receive each edge's source node,
-/// target node and data. If the pointers are null, this function writes only the number of edges to
-/// `count`.
+/// Writes up to `count` edges of a graph to three arrays, which receive the source nodes, the
+/// target nodes and the data of the edges. If the pointers are null, this function writes only the
+/// number of edges to `count`.
 ///
 /// # Errors
 ///
@@ -223,12 +223,12 @@ pub unsafe fn graph_edges(
     count: &mut usize,
 ) -> Result<(), CudaError> {
     let call = GET_EDGES.function()?;
-    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
+    // SAFETY: the caller upholds the safety contract of the driver's function.
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
 /// The properties of a memory pool, which CUDA calls `CUmemPoolProps`. Newer versions of CUDA use a
-/// part of `reserved` for additional fields, and a field with the value zero disables its feature.
+/// part of `reserved` for additional fields, and a value of 0 disables the feature of such a field.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {
@@ -240,7 +240,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// A device's access to memory, which CUDA calls `CUmemAccessDesc`.
+/// The access of a device to memory, which CUDA calls `CUmemAccessDesc`.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {
@@ -270,7 +270,7 @@ pub unsafe fn open_memory_pool(
 }
 
 /// Creates a memory pool on a device, without a limit on the pool's size. The memory pool allocates
-/// its memory on this device, and cannot be shared with other processes.
+/// its memory on this device, and other processes cannot share it.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {

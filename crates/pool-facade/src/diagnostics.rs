@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_core::MemoryChecks;
 
-/// Contains `true` if the environment variables have been read.
+/// This flag is `true` after the environment variables have been read.
 static IS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Enables or disables poisoning and fresh blocks for the whole process.
 ///
 /// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
-///   bytes, which floats interpret as NaN. Poisoning exposes code that reads elements before
-///   writing them.
-/// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. Fresh blocks enable a
-///   memory checker to detect pointers that are used after their scope has ended.
+///   bytes. A float that consists of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
+///   elements before it has written them.
+/// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
+///   memory checker can detect pointers that are used after their scope has ended.
 ///
 /// The debugging modes apply to all backends, and to every pool that is created or reconfigured
-/// after the call. The pool does not have to be thread-local. Existing thread-local pools keep
-/// their modes until [`trim_all`](crate::trim_all()) releases them, so call this function at the
-/// start of `main`.
+/// after the call. Poisoning and fresh blocks also work for pools that are not thread-local. Call
+/// this function at the start of `main`, because existing thread-local pools keep their modes until
+/// [`trim_all`](crate::trim_all()) releases them.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -36,26 +36,25 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// # Environment variables
 ///
-/// The environment variables `POOL_POISON=1` and `POOL_FRESH=1` enable these debugging modes
-/// without any change to the program. The environment variables are read once, when the first
-/// thread-local pool of the process is created. The environment variables do not affect a
-/// [`Pool`](crate::Pool) that was created before they were read. Any value of such a variable
-/// except `0` and the empty string enables the corresponding mode. A call to this function takes
+/// The environment variables `POOL_POISON=1` and `POOL_FRESH=1` enable these modes without any
+/// change to the program. The program reads these variables once, when it creates its first
+/// thread-local pool. The variables do not affect a [`Pool`](crate::Pool) that was created earlier.
+/// Any value except `0` and the empty string enables the mode. A call to this function takes
 /// precedence over the environment variables.
 pub fn check_memory(checks: MemoryChecks) {
     IS_READ.store(true, Ordering::Relaxed);
     checks.set_for_process();
 }
 
-/// Reads the environment variables and enables the debugging modes that they select. `set_up` is
-/// called each time a thread-local pool is created.
+/// Reads the environment variables and enables the debugging modes that they select. The crate
+/// calls `set_up` each time it creates a thread-local pool.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {
         return;
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
-    // The flag is set last, so another thread that creates its first pool during this call reads
-    // the environment variables itself.
+    // The flag is set last, so that another thread that creates its first pool during this call
+    // also reads the environment variables.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }
@@ -74,7 +73,7 @@ pub(crate) fn print_warnings() {
     use pool_core::{WarningHook, set_warning_hook};
 
     static PRINT: WarningHook = |warning| {
-        // The program must not panic if standard error has been closed.
+        // Errors are ignored, because the program must not panic if standard error has been closed.
         let _ = writeln!(std::io::stderr(), "pool-facade: {warning}");
     };
     set_warning_hook(&PRINT);

@@ -1,9 +1,9 @@
-//! Adaptive memory pools that reuse the temporaries of an inner loop and are checked by the
-//! compiler.
+//! Adaptive memory pools that reuse the temporaries of an inner loop. The compiler checks each use
+//! of their memory.
 //!
-//! A scope hands out memory and frees all of it when the scope ends. In a loop, the second
-//! iteration reuses the blocks of the first iteration without allocating memory, zeroing memory or
-//! updating any bookkeeping. From the second iteration on, each acquire costs only a handful of
+//! You acquire memory from a scope, which frees all of it when the scope ends. The second iteration
+//! of a loop reuses the blocks of the first iteration without allocating or zeroing memory, or
+//! updating any bookkeeping. From the second iteration on, each acquire costs only a few
 //! instructions.
 //!
 //! ```
@@ -48,17 +48,18 @@
 //!
 //! - [`with_pool!`] opens a scope in a pool of the current thread, and the function [`local()`]
 //!   returns a guard that owns such a pool.
-//! - [`Pool`] is a pool that you own. You can store it in a struct and send it to another thread.
-//! - [`DynamicPool`] is intended for code whose lifetimes are not lexical, such as interpreters,
-//!   tapes and foreign callers.
+//! - [`Pool`] is a pool that you own. You can store such a pool in a struct and send it to another
+//!   thread.
+//! - [`DynamicPool`] is intended for code whose lifetimes do not nest, such as interpreters, tapes
+//!   and foreign callers.
 //! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on
 //!   any thread.
 //! - [`compiler_errors`] explains how to fix common compiler errors.
 //!
 //! Each backend is enabled by a Cargo feature. The pools of `Cuda` use the device that the thread
 //! has selected with `Cuda::set_device`. The default is device 0. The pools of `Wgpu` use the
-//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`. The default is a
-//! stream of the first adapter.
+//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`. By default, a
+//! thread uses a stream of the first adapter.
 //!
 //! # Features
 //!

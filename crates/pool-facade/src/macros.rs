@@ -1,5 +1,5 @@
-//! The macros `with_pool!` and `try_with_pool!` open scopes in the pools of the current thread. The
-//! macro `local_pools!` provides thread-local pools for a backend.
+//! Defines the macros `with_pool!` and `try_with_pool!`, which open scopes in the current thread's
+//! pools. The macro `local_pools!` provides thread-local pools for a backend.
 
 /// Runs a block with a scope in one of the current thread's pools. The macro evaluates to the value
 /// of the block.
@@ -25,17 +25,17 @@
 /// # }
 /// ```
 ///
-/// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of the
-/// enclosing function. Inside the block, `return`, `?`, `break` with a label and `.await` work as
-/// usual, and panics propagate. However control leaves the block, the pool is returned to its
-/// thread's list. The `?` operator returns from the enclosing function, not from the macro. Views
-/// and scopes cannot leave the block of `with_pool!`.
+/// `|scope| { … }` looks like a closure to rustfmt, but it is a block of the enclosing function.
+/// Inside the block, `return`, `?`, `break` with a label and `.await` work as usual, and panics
+/// propagate. The pool is returned to its thread's list on every exit from the block. The `?`
+/// operator returns from the enclosing function, not from the macro. Views and scopes cannot leave
+/// the block of `with_pool!`.
 ///
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
-/// With the slot layout, the pool of the inner block holds its own memory. To avoid a second pool,
-/// pass the outer scope to helper functions as an argument. With the stack layout, an inner
+/// With the slot layout, the inner block's pool holds its own memory. To avoid a second pool, pass
+/// the outer scope to helper functions as an argument. With the stack layout, an inner
 /// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk. The inner pool
-/// holds no memory of its own.
+/// then holds no memory of its own.
 ///
 /// # Panics
 ///
@@ -44,8 +44,8 @@
 ///
 /// # What does not compile
 ///
-/// The following programs do not compile. The page [`compiler_errors`](crate::compiler_errors)
-/// explains how to change these programs.
+/// The compiler rejects each of the following programs. The page
+/// [`compiler_errors`](crate::compiler_errors) explains how to fix these programs.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -110,9 +110,8 @@ macro_rules! with_pool {
             #[allow(unused_mut, unused_variables)]
             let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
         )+
-        // The statement before the body prevents a clippy warning about `let … = …`, which would
-        // occur if the body ended in `return` or `break`. The caller's own lints remain enabled in
-        // the body.
+        // Without the statement before the body, clippy would warn about `let … = …` if the body
+        // ended in `return` or `break`. The caller's lints stay enabled in the body.
         let __pool_result = {
             let () = ();
             $body
@@ -149,8 +148,8 @@ macro_rules! with_pool {
 /// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
 /// ```
 ///
-/// If `try_with_pool!` opens scopes in several pools, the backends of these pools must have the
-/// same error type. The macro evaluates to the error of the first pool that cannot be created.
+/// If `try_with_pool!` opens scopes in several pools, their backends must have the same error type.
+/// The macro evaluates to the error of the first pool that cannot be created.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -160,8 +159,8 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body is outside the labeled block, because an unlabeled `break` in the body would be
-        // rejected inside a labeled block.
+        // The body is outside the labeled block, because a labeled block would reject an unlabeled
+        // `break` in the body.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -178,8 +177,8 @@ macro_rules! try_with_pool {
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
                 )+
-                // As in `with_pool!`, the statement before the body prevents a clippy warning about
-                // `let … = …`.
+                // Without the statement before the body, clippy would warn about `let … = …`, as in
+                // `with_pool!`.
                 let __pool_value = {
                     let () = ();
                     $body
@@ -203,15 +202,14 @@ macro_rules! try_with_pool {
     };
 }
 
-/// Implements thread-local pools for a backend in the backend's own crate. The macro makes it
-/// possible to use [`with_pool!`], [`try_with_pool!`] and [`local()`](crate::local()) with the
-/// backend.
+/// Implements thread-local pools for a backend in the backend's own crate. The macro makes
+/// [`with_pool!`], [`try_with_pool!`] and [`local()`](crate::local()) usable with the backend.
 ///
 /// The `context` argument creates the context of a new pool. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
-/// intended for backends with several devices that a thread can choose from. `is_for_thread`
-/// receives the context of an idle pool, and returns `true` if the calling thread may currently use
-/// that pool.
+/// intended for backends whose threads can choose between several devices. `is_for_thread` receives
+/// the context of an idle pool, and returns `true` if the calling thread may currently use that
+/// pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -222,8 +220,8 @@ macro_rules! try_with_pool {
 /// The example `10_own_backend` in the repository contains a complete backend with thread-local
 /// pools.
 ///
-/// The backend must be a type without parameters, because each backend needs its own thread-local
-/// variable, and a thread-local variable cannot be generic.
+/// The backend must be a type without parameters. Each backend needs its own thread-local variable,
+/// and such a variable cannot be generic.
 #[macro_export]
 macro_rules! local_pools {
     ($backend:ty, context: $context:expr $(, is_for_thread: $is_for_thread:expr)? $(,)?) => {
@@ -235,9 +233,9 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // This macro rule additionally accepts items that become part of the trait implementation. Each
-    // static is declared inside the function that uses it, so that the caller's expressions cannot
-    // refer to any name that the macro defines.
+    // This macro rule also accepts items that become part of the trait implementation. Each static
+    // is declared inside the function that uses it, so the caller's expressions cannot refer to any
+    // name of the macro.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

@@ -1,5 +1,5 @@
 //! Defines the marker types that select a backend at compile time. A marker type exists even if its
-//! backend is not enabled, so that the compiler's error message can name the missing Cargo feature.
+//! backend is disabled, so that the compiler's error can name the missing Cargo feature.
 
 #[cfg(feature = "cpu")]
 pub use pool_cpu::Cpu;

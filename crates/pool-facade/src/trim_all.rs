@@ -1,5 +1,5 @@
-//! Provides functions that act on the pools of all threads, by releasing idle pools or adding up
-//! statistics.
+//! Provides functions that release the idle pools of all threads, or add up the statistics of all
+//! pools.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -10,10 +10,11 @@ use crate::local::requests::OF_DEVICES;
 /// Releases the memory of every thread's idle pools, and returns a report on the released memory.
 ///
 /// A pool is idle while no guard of [`local()`](crate::local()) and no block of
-/// [`with_pool!`](crate::with_pool) uses the pool. No code has to run on the thread that owns an
-/// idle pool. This thread may be sleeping, waiting for work in rayon, or computing something else.
-/// Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that you own.
-/// After a pool has been released, the next acquire from each of its slots allocates memory.
+/// [`with_pool!`](crate::with_pool) uses it. `trim_all` does not need to run any code on the thread
+/// that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
+/// computing something else. Pools that are in use keep their memory. Every [`Pool`](crate::Pool)
+/// that you own also keeps its memory. After a pool has been released, the next acquire from each
+/// of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -54,15 +55,15 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Cost on the hot path
 ///
-/// Support for `trim_all` does not make an acquire more expensive. A thread can acquire and return
-/// its pools without a lock, a fence or an atomic read-modify-write operation. Opening a
-/// thread-local scope costs at most one additional instruction, because it loads the address of the
-/// pool instead of copying it. Each call to `trim_all` takes a few additional microseconds, because
-/// `membarrier` makes each running thread execute a barrier. The documentation of
-/// `pool_core::thread_list` describes the protocol and proves that it is correct.
+/// `trim_all` does not make any acquire more expensive. A thread can acquire and return its pools
+/// without a lock, a fence or an atomic read-modify-write operation. Opening a thread-local scope
+/// costs at most one additional instruction, because the code loads the pool's address instead of
+/// copying it. Each call to `trim_all` takes a few additional microseconds, because `membarrier`
+/// makes each running thread execute a barrier. The documentation of `pool_core::thread_list`
+/// describes the protocol and proves that it is correct.
 ///
-/// For each pool that it releases, the call allocates a new, empty table of about 4 KiB. If the
-/// host cannot allocate these tables, the call releases only the idle pools of the calling thread.
+/// `trim_all` allocates a new, empty table of about 4 KiB for each pool that it releases. If the
+/// host cannot allocate these tables, `trim_all` releases only the calling thread's idle pools.
 ///
 /// The function may be called from anywhere, including from inside a scope, from an allocator's
 /// hook, or from the destructor of a thread-local variable.
@@ -94,10 +95,9 @@ pub fn trim_all() -> ReleaseReport {
 /// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so the returned numbers may have been read at
-/// slightly different times. The statistics include neither the number of slots that are currently
-/// handed out nor the peak number of live bytes. Pools that a thread creates while it is ending are
-/// not counted.
+/// Other threads may use their pools during the call, so the numbers may be from slightly different
+/// times. The statistics include neither the number of acquired slots nor the peak number of live
+/// bytes. Pools that a thread creates while it is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -124,15 +124,15 @@ mod host {
     use crate::local::requests::OF_HOST;
 
     /// The maximum number of attempts to release all idle pools. One attempt may not be enough,
-    /// because other threads may create or take pools during the attempt.
+    /// because other threads may create or acquire pools in the meantime.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier is executed before any pool is accessed, because it determines whether
-        // the system supports barriers on all threads.
+        // The first barrier precedes all accesses to pools, because it shows whether the system
+        // supports barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
@@ -156,8 +156,8 @@ mod host {
             // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // The pools are dropped after the registry has been unlocked, because user code that
-            // the allocator calls may use the registry.
+            // The registry is unlocked before the pools are dropped, because the allocator may call
+            // user code that uses the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }
@@ -165,8 +165,8 @@ mod host {
                 return released;
             }
         }
-        // If the host could not allocate new pools, the idle pools of this thread are emptied
-        // instead of being replaced.
+        // If the host could not allocate new pools, the idle pools of this thread keep their tables
+        // and free only their blocks.
         released.plus(idle_pools::trim::<B>())
     }
 

@@ -1,5 +1,5 @@
-//! The wgpu backend, which allocates, frees, fills and copies buffers for a pool, and creates the
-//! pool's views.
+//! Implements the wgpu backend, which allocates, frees, fills and copies buffers for a pool, and
+//! creates the pool's views.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,11 +13,11 @@ use crate::view::{BufferView, BufferViewMut};
 
 // SAFETY: a block is the address of a boxed record that describes one buffer. `allocate` creates
 // the record, `free` drops the record, and no other code owns the buffer. New WebGPU buffers are
-// zeroed, and the host cannot access their memory. Identities are multiples of `ALIGN`, and no two
-// buffers have overlapping identities. All fills, uploads and commands that use views are recorded
-// in the stream's only encoder. Commands keep their buffers alive, so a buffer is destroyed only
-// after all commands that use the buffer. `free` and `settle` catch panics. The stream's lock is
-// never held while wgpu runs. A view accesses the context only through its slot.
+// zeroed, and the host cannot access their memory. The identity of each buffer is a multiple of
+// `ALIGN`, and different buffers never share a byte number. All fills, uploads and commands that
+// use views are recorded in the stream's only encoder. Commands keep their buffers alive, so wgpu
+// destroys a buffer only after all commands that use it. `free` and `settle` catch panics. The
+// stream's lock is never held while wgpu runs. A view accesses the context only through its slot.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
     type Context = Stream;
@@ -43,8 +43,8 @@ unsafe impl PoolBackend for Wgpu {
         // SAFETY: `allocate` returned the block, and the caller guarantees that the block has not
         // been freed.
         let Some(allocation) = (unsafe { block.take() }) else { return };
-        // A log subscriber or a watch may panic. The panic is discarded here, because the panic
-        // hook has already printed the message.
+        // A log subscriber or a watch may panic. The panic hook has already printed the message, so
+        // this method discards the panic.
         let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
     }
 
@@ -58,7 +58,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -68,12 +68,12 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the caller upholds the same safety contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing, because all work that uses a view runs in stream order and no slot is ever
-    /// armed.
+    /// Does nothing, because stream order is sufficient for all work that uses a view. This backend
+    /// never arms a slot.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }
@@ -110,8 +110,8 @@ unsafe impl PoolBackend for Wgpu {
     }
 }
 
-/// Fills the first `bytes` bytes of a block, and the remaining bytes of the last word. No view uses
-/// these remaining bytes.
+/// Fills the first `bytes` bytes of a block, and the rest of the last word. No view uses the rest
+/// of this word.
 ///
 /// # Safety
 ///

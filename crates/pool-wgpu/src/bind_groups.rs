@@ -1,9 +1,9 @@
-//! A cache of bind groups. The cache identifies a bind group by its layout and its bound ranges. A
-//! bind group stays in the cache until one of its buffers is freed. A bind group also leaves the
-//! cache if the cache is full and it is the least recently used bind group.
+//! A cache of bind groups. The cache looks up a bind group by its layout and its bound ranges. A
+//! bind group stays in the cache until one of its buffers is freed. If the cache is full, it
+//! removes the least recently used bind group.
 //!
-//! Every operation takes constant time. Each entry stores links to its neighbors in order of use,
-//! and its position in each buffer's list of entries.
+//! Every operation takes constant time. Each entry links to its neighbors in the order of use, and
+//! stores its position in each buffer's list of entries.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,12 +11,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The maximum number of bind groups in the cache. Each bind group occupies about 4.5 KiB, so a
 /// full cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of accepted kernels that are stored with each bind group.
+/// The maximum number of accepted kernels that each bind group stores.
 const TRIED: usize = 16;
-/// The index that represents the absence of an entry.
+/// The index that marks a missing entry.
 const NONE: usize = usize::MAX;
 
-/// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
+/// A range of a buffer: the buffer's identity, and the offset and length of the range in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
 /// A cache of the bind groups that a stream has created.
@@ -26,13 +26,13 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     /// The indices of the entries that contain no bind group.
     vacant: Vec<usize>,
     /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
-    /// entries have the same hash, the older entry is removed.
+    /// entries have the same hash, the newer entry replaces the older one.
     by_hash: Map<usize>,
-    /// For each buffer, the list of the bindings that use the buffer. The keys are the identities
-    /// of the buffers.
+    /// For each buffer, the list of bindings that use it. The keys are the identities of the
+    /// buffers.
     by_buffer: Map<Vec<Use>>,
-    /// `newest` and `oldest` are the indices of the most recently used entry and the least recently
-    /// used entry.
+    /// The indices of the most recently used entry (`newest`) and the least recently used entry
+    /// (`oldest`).
     newest: usize,
     oldest: usize,
     limit: usize,
@@ -54,10 +54,10 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     places: Box<[Place]>,
-    /// For each binding, the index of the binding's [`Use`] in the list of its buffer.
+    /// For each binding, the index of its [`Use`] in the list of its buffer.
     positions: Box<[usize]>,
-    /// `newer` and `older` are the indices of the entries that were last used immediately after and
-    /// immediately before this entry.
+    /// The indices of the entries that were used directly after this entry (`newer`) and directly
+    /// before it (`older`).
     newer: usize,
     older: usize,
     kept: KeptGroup<G>,
@@ -109,8 +109,8 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Returns the bind group for a layout and its bound ranges. If the cache does not contain this
-    /// bind group, the method creates it.
+    /// Returns the bind group for a layout and its bound ranges. The method creates the bind group
+    /// if the cache does not contain it.
     ///
     /// # Errors
     ///
@@ -183,8 +183,8 @@ impl<G> BindGroups<G> {
         self.entries[at].kept.group = None;
     }
 
-    /// Removes a binding from its buffer's list of uses. The last use in the list moves to the
-    /// removed position.
+    /// Removes a binding from the list of its buffer's uses. The last use in the list moves to the
+    /// index of the removed use.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
         let (identity, position) = (entry.places[binding].0, entry.positions[binding]);
@@ -217,7 +217,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Removes an entry from the list that orders entries by their last use.
+    /// Removes an entry from the list that is ordered by last use.
     fn unlink(&mut self, at: usize) {
         let (newer, older) = (self.entries[at].newer, self.entries[at].older);
         self.set(newer, |entry| entry.older = older);
@@ -230,8 +230,8 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Modifies the entry at an index with a closure. If the index is [`NONE`], this method does
-    /// nothing.
+    /// Modifies the entry at an index with a closure. This method does nothing if the index is
+    /// [`NONE`].
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
             change(entry);
@@ -252,8 +252,8 @@ fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
     // Fibonacci hashing is sufficient, because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // An identity is the number of a buffer's first byte, so the sum of an identity and an offset
-    // identifies one byte.
+    // An identity is the number of a buffer's first byte. The sum of an identity and an offset is
+    // therefore the number of one byte.
     places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
@@ -276,7 +276,8 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The bits are mixed again, because the map uses the highest and the lowest bits of a hash.
+        // The bits are mixed again, because the map uses the highest and the lowest bits of each
+        // hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }
@@ -288,8 +289,8 @@ mod tests {
 
     use super::{BindGroups, Place};
 
-    /// A simple model of the cache. The model is a list of bind groups in order of use, and its
-    /// last element is the most recently used bind group.
+    /// A simple model of the cache, which the test compares with the cache. The model lists the
+    /// bind groups from the least to the most recently used.
     type Model = Vec<(u64, Vec<Place>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Bindings, which are ranges of buffers that kernels read and write.
+//! Defines bindings, which are ranges of buffers that kernels read and write.
 
 use crate::memory::Allocation;
 
@@ -12,7 +12,7 @@ pub enum Access {
 }
 
 /// A range of a buffer that a kernel can use. [`BufferView::binding`](crate::BufferView::binding)
-/// and [`BufferViewMut::binding_mut`](crate::BufferViewMut::binding_mut) create a binding, which
+/// and [`BufferViewMut::binding_mut`](crate::BufferViewMut::binding_mut) create a binding that
 /// borrows the view.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {
@@ -20,8 +20,8 @@ pub struct Binding<'a> {
     /// The offset of the range within its buffer, in bytes. The offset is a multiple of the
     /// device's alignment.
     pub(crate) offset: u64,
-    /// The length of the range in bytes. The length is a multiple of 4, and does not exceed the
-    /// largest size of a binding that the device supports.
+    /// The length of the range in bytes. The length is a multiple of 4 and at most the device's
+    /// largest size of a binding.
     pub(crate) bytes: u64,
     pub(crate) access: Access,
 }
@@ -30,10 +30,10 @@ impl<'a> Binding<'a> {
     /// Returns the range as a resource for a bind group that you create yourself.
     ///
     /// Use this bind group only while the view exists. Record the commands that use the bind group
-    /// with [`Stream::record`](crate::Stream::record) on the view's stream. Otherwise, submit the
-    /// stream's commands with [`Stream::submit`](crate::Stream::submit) before you submit your own
-    /// commands. After the view has been dropped, the pool may reuse the block for another array.
-    /// Your bind group would then read and write the bytes of that array.
+    /// with [`Stream::record`](crate::Stream::record) on the view's stream. Before you submit your
+    /// own commands, submit the stream's commands with [`Stream::submit`](crate::Stream::submit).
+    /// The pool may reuse the block for another array after the view has been dropped. Your bind
+    /// group would then read and write the other array.
     #[must_use]
     pub fn resource(&self) -> wgpu::BindingResource<'a> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {

@@ -1,9 +1,9 @@
-//! Calls to wgpu that return errors as values. Error scopes catch the errors of wgpu, and queries
-//! detect whether the device is lost.
+//! Wraps calls to wgpu, and returns their errors as values. Error scopes catch wgpu's errors, and
+//! queries detect whether the device is lost.
 //!
-//! Outside a browser, wgpu reports the loss of a device only to a single callback, and this
-//! callback belongs to the user. No call on a lost device returns an error that reports the loss,
-//! so this module queries the device to detect the loss.
+//! Outside a browser, wgpu reports the loss of a device only to one callback, and this callback
+//! belongs to the user. No call on a lost device returns an error that reports the loss. The module
+//! therefore queries the device.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
 //! can wait for this promise, and the event loop runs them.
@@ -27,7 +27,7 @@ pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: Arc<AtomicBool>,
-    /// A buffer that [`check_thread`](Self::check_thread) accesses to call wgpu.
+    /// The buffer with which [`check_thread`](Self::check_thread) calls wgpu.
     probe: wgpu::Buffer,
 }
 
@@ -42,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback exists for as long as the device, so it stores only a weak reference.
+            // The callback stores only a weak reference, because it exists as long as the device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -60,8 +60,8 @@ impl Calls {
     /// Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        // Accessing a buffer makes wgpu create its thread-local variables. The result of the access
-        // is ignored, because this buffer is not mapped.
+        // Accessing a buffer makes wgpu create its thread-local variables. The result of this
+        // access is ignored, because the buffer is not mapped.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
@@ -82,10 +82,9 @@ impl Calls {
         WgpuError::DeviceLost
     }
 
-    /// Runs `calls` on the device, and returns the first error that wgpu reports during these
-    /// calls.
+    /// Runs `calls` on the device, and returns the first error that wgpu reports.
     ///
-    /// In a browser, this method returns no errors, because errors are reported later to the
+    /// In a browser, this method returns no errors. The browser reports errors later to the
     /// device's handler for uncaptured errors.
     ///
     /// # Errors
@@ -120,16 +119,16 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. The API of wgpu has no function for this check.
-    /// A thread that polls a device also runs the callbacks of the device's queue. If this thread
-    /// runs no callback of the queue during several polls, the queue belongs to another device.
+    /// Checks that the queue belongs to the device. wgpu has no function for this check. A thread
+    /// that polls a device also runs the callbacks of the device's queue. If several polls on this
+    /// thread run no callback of the queue, the queue belongs to another device.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, and
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
-        // In a browser, a device has only one queue, and polling has no effect.
+        // A device has only one queue in a browser, and polling has no effect there.
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }
@@ -148,15 +147,15 @@ impl Calls {
             if is_called() {
                 return Ok(());
             }
-            // If another thread was polling the device at the same time, that thread may have run
-            // the callback.
+            // Another thread that was polling the device at the same time may have run the
+            // callback.
             std::thread::yield_now();
         }
         Err(WgpuError::OtherQueue)
     }
 
-    /// Determines whether the device is lost, by requesting a buffer with an invalid combination of
-    /// usages.
+    /// Requests a buffer with an invalid combination of usages, which shows whether the device is
+    /// lost.
     ///
     /// # Errors
     ///
@@ -175,19 +174,18 @@ impl Calls {
         match self.scoped(|| self.device.create_buffer(&descriptor)) {
             // A working device reports an error for the invalid buffer.
             Err(_) => Ok(()),
-            // A lost device returns an invalid buffer without reporting an error.
+            // A lost device returns the invalid buffer without an error.
             Ok(_) => Err(self.note_loss()),
         }
     }
 
-    /// Creates a buffer whose size may be at most `limit` bytes.
+    /// Creates a buffer of at most `limit` bytes.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::BufferTooLarge`] if the size exceeds `limit`,
     /// [`WgpuError::OutOfMemory`] if the device is out of memory, and [`WgpuError::DeviceLost`] if
-    /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined with
-    /// each other.
+    /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined.
     pub(crate) fn create_buffer(
         &self,
         descriptor: &wgpu::BufferDescriptor<'_>,
@@ -208,9 +206,9 @@ impl Calls {
         })
     }
 
-    /// Lets wgpu process completed work, or waits for all submitted work, depending on `how`. If
-    /// the device is lost, wgpu panics, and this method turns the panic into an error. If a
-    /// callback panics, the panic is passed on to the caller.
+    /// Processes completed work, or waits for all submitted work if `how` requests the wait. wgpu
+    /// panics if the device is lost, and this method converts the panic into an error. A panic in a
+    /// callback is passed on to the caller.
     ///
     /// # Errors
     ///

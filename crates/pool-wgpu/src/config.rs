@@ -1,5 +1,4 @@
-//! The configuration of a stream. The configuration determines the usages of the stream's buffers,
-//! and the adapter and device to open.
+//! Configures a stream: the usages of its buffers, and the adapter and device to open.
 
 /// The configuration of a [`Stream`](crate::Stream).
 ///

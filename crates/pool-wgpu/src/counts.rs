@@ -1,9 +1,9 @@
-//! Counters for the calls to wgpu that a stream makes.
+//! Counts the calls to wgpu that a stream makes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The numbers of calls to wgpu that a [`Stream`](crate::Stream) has made so far. In steady state,
-/// only `dispatches`, `copies` and `submissions` increase.
+/// The number of calls of each kind that a [`Stream`](crate::Stream) has made to wgpu so far. In
+/// steady state, only `dispatches`, `copies` and `submissions` increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -24,8 +24,8 @@ pub struct Counts {
     pub submissions: u64,
 }
 
-/// The counters that [`Counts`] is created from. The counters can be read while another thread has
-/// locked the stream.
+/// The counters from which [`Counts`] is created. Another thread can lock the stream while the
+/// counters are read.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,

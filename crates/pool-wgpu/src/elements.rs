@@ -1,4 +1,4 @@
-//! The optional features of wgpu that some element types require in WGSL.
+//! Names the optional features of wgpu that some element types require in WGSL.
 
 use std::any::{TypeId, type_name};
 
@@ -10,7 +10,7 @@ use crate::error::WgpuError;
 ///
 /// # Errors
 ///
-/// Returns [`WgpuError::MissingFeature`] if `T` requires a feature that the device does not have.
+/// Returns [`WgpuError::MissingFeature`] if the device lacks a feature that `T` requires.
 pub(crate) fn check<T: Element>(features: wgpu::Features) -> Result<(), WgpuError> {
     let Some((feature, name)) = feature_of::<T>() else { return Ok(()) };
     if features.contains(feature) {

@@ -1,10 +1,10 @@
-//! Support for threads that are about to end.
+//! Handles threads that are about to end.
 //!
 //! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if wgpu is called
 //! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
-//! after this time, for example when a thread's pools are dropped. On a thread that is ending, this
-//! crate therefore returns errors instead of calling wgpu. The crate leaves buffers and streams to
-//! other threads, which drop them. In a browser, there are no other threads.
+//! later, for example when a thread's pools are dropped. On an ending thread, this crate therefore
+//! returns errors instead of calling wgpu. Other threads later drop the buffers and streams of an
+//! ending thread. A browser has no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -16,11 +16,12 @@ mod threads {
 
     use crate::error::WgpuError;
 
-    /// A wgpu value that is kept only until another thread drops it.
+    /// A wgpu value that another thread will drop.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// A flag that is set if orphans may exist, so that the mutex is locked only when necessary.
+    /// This flag is set if other threads may have left values to drop, so that the mutex is locked
+    /// only when necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,8 +30,8 @@ mod threads {
         New,
         /// The thread may call wgpu.
         Running,
-        /// The thread's variables are being dropped, and the variables of wgpu may already have
-        /// been dropped.
+        /// The thread's variables are being dropped, and wgpu's variables may already have been
+        /// dropped.
         Ending,
     }
 
@@ -44,15 +45,14 @@ mod threads {
     }
 
     thread_local! {
-        /// The state of the thread. Because this variable has no destructor, it can be read at any
-        /// time.
+        /// The state of the thread. This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
-        /// A value that is dropped before the variables of wgpu. Destructors run in reverse order
-        /// of creation, so this value is created after the variables of wgpu.
+        /// A value that is dropped before wgpu's variables. Destructors run in reverse order of
+        /// creation, so this value is created after wgpu's variables.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Checks that this thread may call wgpu. The thread's first check runs `call_wgpu`, which
+    /// Checks that this thread may call wgpu. A thread's first check runs `call_wgpu`, which
     /// creates wgpu's thread-local variables.
     ///
     /// # Errors
@@ -67,8 +67,8 @@ mod threads {
         }
     }
 
-    /// Returns an error if this thread is already known to be ending. This function does not call
-    /// wgpu.
+    /// Returns an error if an earlier call has found that this thread is ending. This function does
+    /// not call wgpu.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ mod threads {
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // If the thread is ending and the variables of wgpu have been dropped, this call panics.
+        // This call panics if the thread is ending and wgpu's variables have been dropped.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);
@@ -94,19 +94,19 @@ mod threads {
         STATE.get() == State::Ending
     }
 
-    /// Leaves a value to other threads, which drop it.
+    /// Stores a value until another thread drops it.
     pub(crate) fn leave(orphan: impl Any + Send) {
         orphans().push(Box::new(orphan));
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops all values that ended threads have left behind.
+    /// Drops all values that ended threads have stored.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);
             let left = std::mem::take(&mut *orphans());
-            // The lock is not held while the values are dropped, because dropping a value may leave
-            // more values behind.
+            // The lock is not held while the values are dropped, because their destructors may
+            // store more values.
             drop(left);
         }
     }

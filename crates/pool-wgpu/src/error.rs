@@ -1,5 +1,5 @@
-//! The error type of this crate. Each error states the request, the limit, and what the user can
-//! do.
+//! Defines the error type of this crate. Each error states the request, the limit, and what the
+//! user can do.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ pub enum WgpuError {
          `record`, or the callback, has returned"
     )]
     Reentered,
-    /// The thread is ending. The call was made in the destructor of a thread-local variable, and
-    /// wgpu cannot be called there.
+    /// The thread is ending. The call was made in the destructor of a thread-local variable, in
+    /// which wgpu cannot be called.
     #[error(
         "wgpu cannot be called while the thread drops its thread-local variables: drop all values \
          that use the stream before the thread's function returns, or send them to another thread"
@@ -48,8 +48,7 @@ pub enum WgpuError {
          `request_device`"
     )]
     OtherQueue,
-    /// The device is lost, and so are the contents of its buffers. All later calls also return this
-    /// error.
+    /// The device and the contents of its buffers are lost. All later calls return the same error.
     #[error(
         "the device was lost, along with the contents of its buffers: create a new device, a \
          stream on that device, and new pools"
@@ -98,7 +97,7 @@ pub enum WgpuError {
         alignment: u64,
     },
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
-    /// bytes. The kernel would also overwrite the first bytes of the next part.
+    /// bytes. The kernel would also overwrite the first bytes of the following part.
     #[error(
         "a part that ends at byte {end} of its buffer cannot be bound for writing: a binding ends \
          at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
@@ -131,8 +130,8 @@ pub enum WgpuError {
         /// The zero-based index of the binding.
         binding: usize,
     },
-    /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either
-    /// one binding is read and the other binding is written, or both are written and overlap.
+    /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either a
+    /// kernel reads one binding and writes the other, or it writes both and they overlap.
     #[error(
         "the bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and \
          the kernel writes to the buffer: declare both `read_write` and bind parts that do not \
@@ -146,7 +145,7 @@ pub enum WgpuError {
         /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to memory of another stream. The commands of two different streams are not
+    /// A binding refers to memory of another stream. Commands of two different streams are not
     /// ordered with each other.
     #[error(
         "memory from another stream cannot be bound on this stream: create both pools on one \
@@ -167,9 +166,9 @@ pub enum WgpuError {
          parameters into a view"
     )]
     TooManyParameters {
-        /// The number of bytes of parameters that were passed.
+        /// The number of parameter bytes that were passed.
         bytes: usize,
-        /// The maximum number of bytes of parameters.
+        /// The maximum number of parameter bytes.
         limit: usize,
     },
     /// The number of workgroups along one axis exceeds the device's limit.
@@ -217,22 +216,22 @@ pub enum WgpuError {
         /// The name of the required feature of wgpu.
         feature: &'static str,
     },
-    /// The arguments of a call were rejected by wgpu. Unless the rejected call was
-    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
-    /// were recorded earlier stay recorded. When `submit_with` returns this error, it has already
-    /// submitted the recorded commands, and those of your command buffers that precede the rejected
-    /// one.
+    /// wgpu rejected the arguments of a call. Except for
+    /// [`Stream::submit_with`](crate::Stream::submit_with), the rejected call had no effect, and
+    /// all commands that were recorded earlier stay recorded. If `submit_with` returns this error,
+    /// it has already submitted the recorded commands, and your command buffers that precede the
+    /// rejected one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
         message: String,
     },
-    /// Recorded commands were rejected by wgpu when they were submitted, because a resource that
-    /// they use is mapped or has been destroyed. All commands of one closure of
-    /// [`Stream::record`](crate::Stream::record), or all commands between two such closures, are
-    /// rejected together, and all other commands are executed. Each thread that recorded any of the
-    /// rejected commands receives this error once. If the message mentions `Buffer::map_async`, a
-    /// mapping that `map_buffer_on_submit` requested has failed, and the commands were executed.
+    /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
+    /// has been destroyed. The error affects all commands of one
+    /// [`Stream::record`](crate::Stream::record) closure, or all commands between two such
+    /// closures. All other commands are executed. Each thread that recorded any of the rejected
+    /// commands receives this error once. If the message mentions `Buffer::map_async`, the commands
+    /// were executed, but a mapping that `map_buffer_on_submit` requested has failed.
     #[error(
         "wgpu rejected recorded commands, and executed none of the commands that were recorded \
          with them: {message}. Do not map or destroy a resource that the commands use before \
@@ -242,7 +241,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// The buffer of a block was destroyed through a handle that came from
+    /// The buffer of a block was destroyed through a handle from
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
         "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
@@ -250,21 +249,22 @@ pub enum WgpuError {
          another buffer"
     )]
     BufferDestroyed {
-        /// The number that identifies the block. For a view that starts at the beginning of a
-        /// block, [`BufferView::address`](crate::BufferView::address) returns this number.
+        /// The number that identifies the block.
+        /// [`BufferView::address`](crate::BufferView::address) returns this number for a view at
+        /// the beginning of the block.
         identity: u64,
         /// The size of the buffer in bytes.
         bytes: u64,
     },
-    /// The closure of [`Stream::record`](crate::Stream::record) replaced the encoder that was
-    /// passed to it. The closure's commands are dropped, and all earlier commands stay recorded.
+    /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder with another
+    /// one. The closure's commands are dropped, but all earlier commands stay recorded.
     #[error(
         "the closure passed to `record` replaced its encoder: record into the given encoder, or \
          pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Use [`read`](crate::BufferView::read), and await the result.
+    /// Call [`read`](crate::BufferView::read), and await the result.
     #[error("a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.

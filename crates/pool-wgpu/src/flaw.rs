@@ -1,7 +1,6 @@
-//! Deliberate mistakes. The tests use such mistakes to check whether the conformance suite detects
-//! errors. In the unit tests and in the test program for the browser, streams record their commands
-//! through this module's [`Recorder`]. The `Recorder` of this module wraps the real recorder. No
-//! other build contains this module.
+//! Implements deliberate mistakes, which show whether the conformance suite detects errors. In the
+//! unit tests and the browser's test program, streams record their commands through this module's
+//! [`Recorder`]. This `Recorder` wraps the real recorder. All other builds omit this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -35,8 +34,8 @@ pub enum Flaw {
     UploadsShort,
     /// A copy between two buffers does not write the last word of its range.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The test's probe makes this mistake instead
-    /// of the stream.
+    /// Watches are not notified when a buffer is freed. The test's probe makes this mistake, not
+    /// the stream.
     Unreported,
 }
 
@@ -223,13 +222,13 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns a probe, which makes the given mistake if the mistake belongs to the probe.
+    /// Returns the probe, which does not report frees if the mistake is [`Flaw::Unreported`].
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
     }
 
-    /// Returns the number of random programs whose final results reveal a mistake.
+    /// Returns the number of random programs that detect a mistake through their final results.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());
@@ -244,8 +243,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs do not copy views or fill parts of views, so they cannot detect these
-        // mistakes.
+        // The random programs cannot detect the mistakes in `others`, because they do not copy
+        // views or fill parts of views.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -261,7 +260,7 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. It is not sufficient if the checks
+            // The test case itself must detect the mistake. It is not sufficient that the checks
             // after the test case detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");

@@ -1,5 +1,5 @@
-//! Compute kernels. Their storage bindings are in group 0, and their parameters are in a uniform
-//! buffer in group 1.
+//! Defines compute kernels. The storage bindings of a kernel are in group 0, and its parameters are
+//! in a uniform buffer in group 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The maximum size of the parameters of one dispatch, in bytes. On every device, uniform buffers
-/// of this size can be bound at multiples of this size.
+/// The maximum size of the parameters of one dispatch, in bytes. Every device can bind uniform
+/// buffers of this size at multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
@@ -39,8 +39,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// A layout of a kernel's storage bindings. Kernels that access their bindings in the same way
-/// share one layout, and can therefore share bind groups.
+/// The layout of a kernel's storage bindings. Kernels with the same kinds of access share one
+/// layout, so they can also share bind groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -127,8 +127,8 @@ impl Kernel {
 }
 
 /// Returns `true` if one dispatch cannot use both bindings. Two bindings conflict if they refer to
-/// the same buffer and at least one is written. If both are written, they conflict only if they
-/// overlap.
+/// the same buffer and at least one is written. Bindings that are both written conflict only if
+/// they overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -145,7 +145,7 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// The compiler of a stream, which also stores the layouts that it has already created.
+/// The compiler of a stream, which also caches layouts.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
@@ -168,7 +168,7 @@ impl Compiler {
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
                 has_dynamic_offset: true,
-                // Because of this minimum size, wgpu rejects kernels whose parameters are larger.
+                // wgpu rejects a kernel whose parameters exceed this minimum binding size.
                 min_binding_size: wgpu::BufferSize::new(PARAMETER_BYTES as u64),
             },
             count: None,
@@ -189,9 +189,9 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Compilation`] if the source does not compile,
-    /// [`WgpuError::TooManyBindings`] if there are more accesses than the device supports, and
-    /// [`WgpuError::DeviceLost`] if the device is lost.
+    /// Returns [`WgpuError::Compilation`] if the source does not compile, and
+    /// [`WgpuError::DeviceLost`] if the device is lost. Returns [`WgpuError::TooManyBindings`] if
+    /// there are more accesses than the device supports.
     pub(crate) fn compile(
         &self,
         calls: &Calls,
@@ -221,8 +221,8 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles one of the stream's own kernels. The arrays that these kernels declare do not have
-    /// a minimum size.
+    /// Compiles one of the stream's own kernels. The arrays that these kernels declare have no
+    /// minimum size.
     ///
     /// # Errors
     ///
@@ -234,7 +234,7 @@ impl Compiler {
         accesses: &[Access],
     ) -> Result<Kernel, WgpuError> {
         let mut kernel = self.compile(calls, source, "main", accesses)?;
-        // The kernel has just been created, so there is no other reference to it.
+        // No other reference to the new kernel exists.
         if let Some(parts) = Arc::get_mut(&mut kernel.0) {
             parts.is_own = true;
         }
@@ -267,8 +267,7 @@ impl Compiler {
         })
     }
 
-    /// Returns the layout for these accesses from the cache, or creates the layout if the cache
-    /// does not contain it.
+    /// Returns the layout for these accesses from the cache, or creates it.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
@@ -281,7 +280,7 @@ impl Compiler {
         })
     }
 
-    /// Stores a layout in the cache, unless another thread has already stored a layout for the same
+    /// Stores a layout in the cache, unless another thread has stored a layout for the same
     /// accesses.
     fn keep(&self, layout: &Arc<BindingLayout>) {
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -51,13 +51,13 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// The support code that the unit tests share with the test suite refers to this crate by its
+// The unit tests share support code with the test suite, and this code refers to the crate by its
 // external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: the following list states which other modules each module may import. The command
-// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory
@@ -89,7 +89,7 @@ mod ending;
 mod error;
 #[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
-// The tests for browsers are a separate program, which needs access to this module.
+// The browser tests are a separate program that needs access to this module.
 #[cfg(pool_browser_tests)]
 #[doc(hidden)]
 #[allow(missing_docs, reason = "planted mistakes, for tests alone")]

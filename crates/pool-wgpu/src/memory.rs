@@ -1,5 +1,4 @@
-//! Records that describe the buffers of blocks, and the numbers that identify the bytes of these
-//! buffers.
+//! Describes the buffers of blocks with records, and numbers the bytes of these buffers.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,22 +8,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wgpu;
 
-/// The alignment of identities, and the unit of block sizes, in bytes. On every device, buffers can
-/// be bound at multiples of this value.
+/// The alignment of identities and the unit of block sizes, in bytes. Every device can bind buffers
+/// at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block. The record contains the block's buffer and the number of the stream that
-/// the buffer belongs to.
+/// The record of a block, which contains the block's buffer and the number of the buffer's stream.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The number of the block's first byte. Within a process, the numbers of different buffers
-    /// never overlap.
+    /// The number of the block's first byte. Different buffers of a process never share a byte
+    /// number.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
-    /// The number of batches that had been rejected when the buffer was last checked.
+    /// The number of rejected batches at the time when the buffer was last checked.
     checked: AtomicU64,
 }
 
@@ -32,8 +30,7 @@ impl Allocation {
     /// Reserves numbers for the bytes of a new buffer, and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // At most 2⁴⁸ numbers are reserved, because no device has enough memory for a larger
-        // buffer.
+        // At most 2⁴⁸ numbers are reserved, because no device has memory for a larger buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }
@@ -43,14 +40,14 @@ impl Allocation {
         Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
     }
 
-    /// Returns `true` if the buffer has been checked since a batch was last rejected. `refusals` is
-    /// the number of batches that have been rejected so far.
+    /// Returns `true` if the buffer has been checked since wgpu last rejected a batch. `refusals`
+    /// is the number of batches that wgpu has rejected so far.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
     }
 
-    /// Records that the buffer was usable when `refusals` batches had been rejected.
+    /// Records that the buffer was usable after wgpu had rejected `refusals` batches.
     pub(crate) fn note_checked(&self, refusals: u64) {
         self.checked.store(refusals, Ordering::Relaxed);
     }
@@ -70,11 +67,11 @@ impl WgpuBlock {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// Takes the record back from the block, and returns the record.
+    /// Removes the record from the block, and returns it.
     ///
     /// # Safety
     ///
-    /// The record must not have been taken before, and no code may use the block after this call.
+    /// The record must not have been removed before, and no code may use the block after this call.
     pub(crate) unsafe fn take(self) -> Option<Box<Allocation>> {
         // SAFETY: `of` leaked the record from a box, and the caller guarantees that no other code
         // uses the record.
@@ -85,7 +82,7 @@ impl WgpuBlock {
     ///
     /// # Safety
     ///
-    /// The record must not be taken during `'a`.
+    /// The record must not be removed during `'a`.
     #[inline]
     pub(crate) unsafe fn allocation<'a>(self) -> Option<&'a Allocation> {
         // SAFETY: the caller guarantees that the record exists during `'a`, and only shared

@@ -1,6 +1,6 @@
-//! The parameters of all dispatches in a batch. One uniform buffer contains all of these
+//! Stores the parameters of all dispatches in a batch. One uniform buffer contains these
 //! parameters, and is written when the batch is submitted. Each dispatch reads its parameters at
-//! its own offset. The first range of the buffer always contains zeros, which are the parameters of
+//! its own offset. The first range of the buffer contains only zeros, which are the parameters of
 //! dispatches without parameters.
 
 use crate::calls::Calls;
@@ -32,8 +32,7 @@ impl BatchParameters {
         let at = self.0.len();
         self.0.extend_from_slice(parameters);
         self.0.resize(at + PARAMETER_BYTES, 0);
-        // The conversion cannot fail, because the parameters of a batch are much smaller than 2³²
-        // bytes.
+        // The conversion cannot fail, because a batch has far fewer than 2³² parameter bytes.
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 

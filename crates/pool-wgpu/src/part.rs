@@ -1,4 +1,5 @@
-//! A part of a block, and operations on the bytes of the view that covers this part.
+//! Represents a part of a block, and implements operations on the bytes of the view that covers
+//! this part.
 
 use pool_core::{Element, SlotRef, bytemuck};
 
@@ -7,14 +8,14 @@ use crate::error::WgpuError;
 use crate::memory::{Allocation, Wgpu, WgpuBlock};
 use crate::stream::Stream;
 
-/// The block of a view, and the view's offset in the block.
+/// The block of a view, and the view's offset in this block.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     block: WgpuBlock,
     slot: SlotRef<Wgpu>,
     /// The offset within the block, in bytes.
     pub(crate) offset: u64,
-    /// This flag is `true` if no view covers the bytes of the block that follow this part.
+    /// This flag is `true` if no view covers the bytes after this part of the block.
     pub(crate) is_last: bool,
 }
 
@@ -41,7 +42,7 @@ impl Part {
 
     pub(crate) fn stream(&self) -> &Stream {
         // SAFETY: `new` requires that the view is in use while the part is borrowed. `new` also
-        // requires that this code runs on the thread that owns the pool.
+        // requires that this code runs on the pool's own thread.
         unsafe { self.slot.context() }
     }
 

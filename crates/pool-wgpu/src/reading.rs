@@ -1,5 +1,5 @@
-//! A future that returns elements after they have been copied to the host. The future does not
-//! borrow the view.
+//! Defines the future that returns elements after they have been copied to the host. This future
+//! does not borrow the view.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,17 +23,17 @@ use crate::suspend;
 /// thread, and may be called from a callback of wgpu. In a browser, no thread may block, so you
 /// must await the `Reading`.
 ///
-/// Outside a browser, wgpu does not poll the device by itself. Each poll of the future therefore
-/// also polls the device, and requests another poll. Dropping a `Reading` makes its staging buffer
+/// Outside a browser, wgpu does not poll the device automatically. Polling the future therefore
+/// also polls the device, and schedules another poll. Dropping a `Reading` makes its staging buffer
 /// available again.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
     /// The staging buffer, or `None` if the `Reading` contains no bytes or if the elements have
-    /// already been taken.
+    /// been taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
-    /// The offset of the first element within the staging buffer, in bytes.
+    /// The offset of the first element in the staging buffer, in bytes.
     shift: usize,
     elements: PhantomData<fn() -> T>,
 }
@@ -56,7 +56,7 @@ enum Progress {
     Waiting(Option<Waker>),
     Mapped,
     Failed(String),
-    /// The `Reading` was dropped, and the callback will make the buffer available again.
+    /// The `Reading` was dropped, and the callback will make its buffer available again.
     Abandoned,
     /// The contents were taken, and the buffer is available again.
     Taken,
@@ -67,8 +67,8 @@ impl Mapping {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles the result of the mapping. This method is the callback that wgpu runs after it has
-    /// mapped the buffer or has failed to map it.
+    /// Handles the result of the mapping. wgpu calls this method after it has mapped the buffer or
+    /// has failed to map it.
     fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
         let mut progress = self.progress();
         let next = match answer {
@@ -94,17 +94,16 @@ impl Mapping {
         }
     }
 
-    /// Unmaps the buffer and makes it available again. If the device is lost, the buffer is
-    /// dropped.
+    /// Unmaps the buffer and makes it available again. The buffer is dropped if the device is lost.
     fn give_back(&self) {
         if self.setup.calls.scoped(|| self.buffer.unmap()).is_ok() {
             self.pool.give(self.buffer.clone());
         }
     }
 
-    /// Returns `true` if the contents have arrived. The method also queries the buffer itself,
-    /// because wgpu maps a buffer before it runs the callback. Another callback may call this
-    /// method between these two steps.
+    /// Returns `true` if the contents have arrived. The method also queries the buffer, because
+    /// wgpu maps a buffer before it runs the callback. Another callback may call this method after
+    /// the buffer has been mapped and before its own callback runs.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -116,8 +115,8 @@ impl Mapping {
         Ok(!cfg!(target_arch = "wasm32") && self.buffer.get_mapped_range(..).is_ok())
     }
 
-    /// Stores the waker that the callback will call. If the mapping has already completed, the
-    /// method returns the given waker, and otherwise the previous waker, if there is one. The
+    /// Stores the waker that the callback will call. Returns the given waker if the mapping has
+    /// already completed. Otherwise, the method returns the previous waker, if there is one. The
     /// caller must drop the returned waker after the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
@@ -127,7 +126,7 @@ impl Mapping {
     }
 
     /// Replaces the progress and returns the previous progress. If the returned value contains a
-    /// waker, the caller must drop the value after the lock has been released.
+    /// waker, the caller must drop it after the lock has been released.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }
@@ -183,7 +182,7 @@ impl<T> Reading<T> {
             return Ok(());
         }
         // All submitted work has completed, so wgpu has either mapped the buffer or failed to map
-        // it. This is the case no matter which thread ran the callback.
+        // it. It does not matter which thread ran the callback.
         self.setup.calls.find_loss()?;
         Err(WgpuError::Unreadable { message: "wgpu did not map the buffer".to_owned() })
     }
@@ -209,7 +208,7 @@ impl<T> Reading<T> {
     /// Returns [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents can no longer
     /// arrive.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // If wgpu has dropped the callback, no other reference to the mapping exists.
+        // No other reference to the mapping exists if wgpu has dropped the callback.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -247,8 +246,8 @@ impl<T> Reading<T> {
 
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
-    /// so this method succeeds only if the elements have already arrived. In a browser, await the
-    /// `Reading` instead, because the elements may not have arrived yet.
+    /// so this method succeeds only if the elements have already arrived. If the elements may not
+    /// have arrived yet, await the `Reading`.
     ///
     /// # Errors
     ///
@@ -260,7 +259,7 @@ impl<T: PodElement> Reading<T> {
         self.elements()
     }
 
-    /// Blocks until the elements have arrived, and writes them to `destination`, which must contain
+    /// Blocks until the elements have arrived, and writes them to `destination`, which must have
     /// the same number of elements.
     ///
     /// # Errors
@@ -272,7 +271,7 @@ impl<T: PodElement> Reading<T> {
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // The length is set to 0, so that another poll of the future returns no elements.
+        // The length becomes 0, so that another poll of the future returns no elements.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
@@ -286,8 +285,8 @@ fn bytes_of_mut<T: PodElement>(elements: &mut [T]) -> &mut [u8] {
 impl<T: PodElement> Future for Reading<T> {
     type Output = Result<Vec<T>, WgpuError>;
 
-    /// Returns the elements when they have arrived. If an earlier poll has already returned the
-    /// elements, this method returns an empty vector.
+    /// Returns the elements after they have arrived. Returns an empty vector if an earlier poll has
+    /// already returned the elements.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.poll_there(context) {
             Poll::Ready(Ok(())) => Poll::Ready(self.elements()),
@@ -301,8 +300,7 @@ impl<T> Reading<T> {
     fn poll_there(&self, context: &Context<'_>) -> Poll<Result<(), WgpuError>> {
         let Some(mapping) = &self.mapping else { return Poll::Ready(Ok(())) };
         self.setup.calls.check_thread()?;
-        // The lock is not held while a waker is dropped, because the destructor of a waker is user
-        // code.
+        // The lock is not held while a waker is dropped, because a waker's destructor is user code.
         drop(mapping.keep_waker(context.waker().clone()));
         if !cfg!(target_arch = "wasm32") {
             self.setup.calls.poll(wgpu::PollType::Poll)?;
@@ -321,8 +319,8 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // The mapping and the setup are left to another thread, because a thread that is ending
-            // must not drop values of wgpu.
+            // An ending thread must not drop wgpu's values, so another thread will drop the mapping
+            // and the setup.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }
         let Some(mapping) = mapping else { return };
@@ -341,9 +339,8 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// A program can cause this error by destroying or mapping a buffer with wgpu, but not by using
-    /// this crate alone. The test therefore sets the error itself before the device reports its
-    /// result.
+    /// A program causes this error only if it destroys or maps a buffer with wgpu directly. The
+    /// test therefore sets the error before the device reports its result.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
         let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -359,7 +356,7 @@ mod tests {
             assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
         // The device has now reported its result, and the callback has made the first buffer
-        // available again.
+        // available.
         assert!(stream.counts().staging_buffers_created <= 2);
     }
 }

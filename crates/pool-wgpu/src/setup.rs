@@ -1,4 +1,5 @@
-//! The parts of a stream that never change: the device, its limits, the compiler and the counters.
+//! Stores the parts of a stream that never change: the device, its limits, the compiler and the
+//! counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,9 +1,9 @@
-//! Staging buffers for copies to and from the host. A staging buffer is reused after the device has
-//! finished using it.
+//! Manages staging buffers for copies to and from the host. A staging buffer is reused after the
+//! device has finished using it.
 //!
-//! In the CUDA crates, an event on the stream shows when a staging buffer is no longer in use. This
-//! crate uses the mapping of buffers for the same purpose. A buffer is unmapped while the device
-//! uses it, and wgpu runs a callback after the buffer has been mapped again.
+//! The CUDA crates record an event on the stream to detect when a staging buffer is no longer in
+//! use. This crate maps the buffer for the same purpose. A buffer is unmapped while the device uses
+//! it. wgpu runs a callback after it has mapped the buffer again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,9 +16,9 @@ const CHUNK: u64 = 1 << 16;
 /// The maximum number of bytes that are copied through one staging buffer. Longer copies use
 /// several buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
-/// The maximum number of idle buffers. Additional buffers that become idle are dropped.
+/// The maximum number of idle buffers. If another buffer becomes idle, it is dropped.
 const KEPT: usize = 32;
-/// The alignment that wgpu requires of the offset of a mapped range, in bytes.
+/// wgpu requires the offset of a mapped range to be a multiple of this number of bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
 /// The copy direction of a staging buffer.
@@ -42,8 +42,7 @@ impl IdleBuffers {
         Arc::new(Self { way, idle: Mutex::default() })
     }
 
-    /// Returns the smallest idle buffer of at least `bytes` bytes, or creates a buffer if there is
-    /// no such buffer.
+    /// Returns the smallest idle buffer that has at least `bytes` bytes, or creates such a buffer.
     ///
     /// # Errors
     ///
@@ -96,7 +95,7 @@ impl IdleBuffers {
     }
 }
 
-/// Rounds a size up, so that the buffer can be reused for copies of other sizes.
+/// Rounds a size up, so that copies of other sizes can reuse the buffer.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
@@ -120,7 +119,7 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Unmaps the buffers. This method must be called before the batch is submitted.
+    /// Unmaps the buffers. Call this method before the batch is submitted.
     pub(crate) fn unmap(&self) {
         self.used.iter().for_each(wgpu::Buffer::unmap);
     }
@@ -131,9 +130,9 @@ impl Uploads {
         Self { pool: IdleBuffers::new(Way::Up) }
     }
 
-    /// Copies bytes into a staging buffer. A command of the batch can copy the bytes from there.
-    /// The method returns the buffer and the offset of the bytes within the buffer. The number of
-    /// bytes must be a multiple of 4, and must not exceed [`PIECE`].
+    /// Copies bytes into a staging buffer, from which a command of the batch can copy them. Returns
+    /// the buffer and the offset of the bytes in it. The number of bytes must be a multiple of 4,
+    /// and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///
@@ -170,8 +169,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Requests that wgpu maps the buffers of a submitted batch when the device has finished using
-    /// them. A buffer becomes idle when it has been mapped.
+    /// Asks wgpu to map the buffers of a submitted batch after the device has finished using them.
+    /// A buffer becomes idle after it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

@@ -1,5 +1,5 @@
-//! The context of a pool, which consists of a device, the device's queue, and the recorded commands
-//! in their order.
+//! Implements the context of a pool: a device, the device's queue, and the recorded commands in
+//! their order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,42 +29,42 @@ use crate::turn::Turns;
 /// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
-/// Recorded commands are submitted when there are 512 of them, when a view is read, and when
-/// [`submit`](Self::submit) is called. If the last clone and the last pool of a stream are dropped,
-/// commands that have not been submitted are never executed. A thread that is ending cannot free
-/// buffers. The buffers of such a thread's pools are freed when any stream next allocates a buffer.
+/// Recorded commands are submitted when there are 512 of them, when a view is read, or when
+/// [`submit`](Self::submit) is called. Commands that have not been submitted are never executed if
+/// the last clone and the last pool of a stream are dropped. A thread that is ending cannot free
+/// buffers. The buffers of an ending thread's pools are freed when any stream next allocates a
+/// buffer.
 ///
 /// # Other encoders
 ///
-/// Work that you record in an encoder of your own is not part of the stream's order, even if it
-/// uses memory of a pool. To include such work in the order, use one of these methods:
+/// The stream does not order work that you record in your own encoder, even if this work uses
+/// memory of a pool. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
-/// - Call [`submit`](Self::submit) before you submit the work, and submit the work before the view
-///   is used again.
-/// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which submits them
-///   after the recorded commands.
+/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
+///   view is used again.
+/// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which
+///   submits them after the recorded commands.
 ///
 /// # Device errors and callbacks
 ///
-/// A stream does not replace any callback of the device. Instead, a stream uses error scopes, so
-/// that each call returns the errors that wgpu reports for it. The stream detects that a device is
-/// lost at the next submission, allocation or read. In a browser, errors are reported later, and
-/// only to the device's own handler.
+/// A stream does not replace the device's callbacks. A stream uses error scopes, so each call
+/// returns the errors that wgpu reports for it. The stream detects a lost device at the next
+/// submission, allocation or read. A browser reports errors later, and only to the device's own
+/// handler.
 ///
-/// During a call to a stream, user code may run on the same thread. Examples of user code are the
-/// closure of [`record`](Self::record), an error handler, a mapping callback or a log subscriber.
-/// If user code calls the same stream, that call fails with [`WgpuError::Reentered`]. User code
-/// other than the closure of `record` may call a second stream while another thread is using that
-/// stream. That call fails with the same error. User code may acquire arrays, so pools may allocate
-/// and free blocks during a call. Calls from other threads block until the running call has
-/// returned.
+/// A call to a stream may run user code on the same thread. User code includes the closure of
+/// [`record`](Self::record), error handlers, mapping callbacks and log subscribers. If user code
+/// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
+/// `record`, a call from user code to a second stream also fails with `Reentered` if another thread
+/// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
+/// a call. A call from another thread blocks until the running call has returned.
 ///
 /// # Several threads
 ///
 /// If wgpu rejects a call, only this call fails, and all other commands stay recorded. However,
-/// some mistakes affect a whole batch, and are detected only when a thread submits the batch. If
-/// wgpu rejects a batch, every other thread that recorded commands in the batch receives the error
+/// wgpu detects some mistakes only when a thread submits the batch, and such a mistake affects the
+/// whole batch. Every other thread that recorded commands in a rejected batch receives the error
 /// from its next call.
 #[derive(Clone)]
 pub struct Stream {
@@ -76,8 +76,8 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The recorded commands, which are used by one thread at a time. The notes that threads leave
-    /// for the next user of the commands are the identities of freed buffers.
+    /// The recorded commands, which one thread uses at a time. Threads leave the identities of
+    /// freed buffers for the next user of the commands.
     recording: Turns<Recording>,
 }
 
@@ -104,8 +104,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To check this,
-    ///   the function waits for the work that has already been submitted to the queue.
+    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To detect this
+    ///   error, the function waits for work that has already been submitted to the queue.
     /// - Returns [`WgpuError::Refused`] if the device does not support compute shaders.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::OutOfMemory`] if
     ///   the device is out of memory.
@@ -114,8 +114,8 @@ impl Stream {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// Creates a stream from your device and your queue, with a configuration that can add usages
-    /// to the stream's buffers.
+    /// Creates a stream from your device and queue, with a configuration that can add usages to the
+    /// stream's buffers.
     ///
     /// # Errors
     ///
@@ -134,8 +134,8 @@ impl Stream {
 
     /// Opens a stream on the first adapter that wgpu finds.
     ///
-    /// If there are several adapters, you can select one with wgpu's environment variables, such as
-    /// `WGPU_BACKEND`.
+    /// If there are several adapters, wgpu's environment variables, such as `WGPU_BACKEND`, select
+    /// one.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Stream {
         Self::open_with_config(&StreamConfig::new())
     }
 
-    /// Opens a stream with a configuration, on an adapter that wgpu finds.
+    /// Opens a stream on an adapter that wgpu finds, with the given configuration.
     ///
     /// # Errors
     ///
@@ -156,8 +156,8 @@ impl Stream {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Opens a stream like [`open_with_config`](Self::open_with_config), without blocking. In a
-    /// browser, requests for adapters must be awaited.
+    /// Opens a stream like [`open_with_config`](Self::open_with_config), without blocking. A
+    /// program in a browser must await its request for an adapter.
     ///
     /// # Errors
     ///
@@ -188,7 +188,8 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the numbers of calls to wgpu that all clones of the stream have made so far.
+    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
+    /// far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
@@ -209,23 +210,23 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::MissingFeature`], which contains the name of the feature, if the device
-    /// was opened without this feature.
+    /// Returns [`WgpuError::MissingFeature`], which names the missing feature, if the device was
+    /// opened without it.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }
 
     /// Compiles an entry point of a WGSL source. The storage bindings of the kernel must be
-    /// declared as `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. If the
-    /// kernel has parameters, they must be declared as `@group(1) @binding(0) var<uniform>`, and
-    /// must have at most [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
+    /// declared as `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters
+    /// must be declared as `@group(1) @binding(0) var<uniform>`, and must have at most
+    /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::Compilation`] with wgpu's message if the source does not compile.
-    /// Returns [`WgpuError::TooManyBindings`] if there are more bindings than the device supports,
-    /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::ThreadEnding`] if this
-    /// thread is ending.
+    /// Returns [`WgpuError::TooManyBindings`] if there are more bindings than the device supports.
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::ThreadEnding`] if
+    /// this thread is ending.
     pub fn kernel(
         &self,
         source: &str,
@@ -238,10 +239,10 @@ impl Stream {
 
     /// Records a dispatch of `groups` workgroups, which runs after all earlier commands.
     ///
-    /// The stream creates a bind group for these bindings when they are first used by a kernel with
-    /// the same accesses. The stream keeps this bind group until one of the blocks is freed, or
-    /// until 4,096 other bind groups have been used more recently. `parameters` contains the bytes
-    /// of the kernel's uniform variable, in the layout that WGSL defines. If `parameters` is
+    /// The stream creates a bind group when a kernel first uses these bindings. Kernels with the
+    /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
+    /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
+    /// bytes of the kernel's uniform variable, in the layout that WGSL defines. If `parameters` is
     /// shorter than the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
@@ -250,13 +251,13 @@ impl Stream {
     ///   [`WgpuError::SharedBuffer`], [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`],
     ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
-    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. One example is a
-    ///   binding that is smaller than the array in the kernel.
+    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. For example, a binding
+    ///   may be smaller than the array in the kernel.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
     ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
-    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it when
-    ///   it was submitted.
+    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
+    ///   submission.
     pub fn dispatch(
         &self,
         kernel: &Kernel,
@@ -267,25 +268,25 @@ impl Stream {
         self.with(|recorder| recorder.dispatch(kernel, bindings, parameters, groups))
     }
 
-    /// Runs your closure with a separate encoder. The commands of the closure run after all
-    /// commands that were recorded before the closure returned.
+    /// Runs your closure with a separate encoder. The closure's commands run after all commands
+    /// that were recorded before the closure returned.
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
-    /// stream's pools, even if this makes the pools allocate memory. Inside the closure, fills,
+    /// stream's pools, even if the pools must allocate memory for them. Inside the closure, fills,
     /// copies, dispatches and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
-    /// threads may use the stream while the closure runs, and their commands run before the
-    /// closure's commands.
+    /// threads may use the stream while the closure runs, and their commands precede the closure's
+    /// commands.
     ///
-    /// If the closure panics, or if wgpu rejects its commands, none of its commands are recorded,
-    /// and all earlier commands stay recorded. If wgpu rejects the commands, the closure's return
-    /// value is dropped. If the closure can fail, use [`try_record`](Self::try_record).
+    /// If the closure panics or wgpu rejects its commands, none of its commands are recorded. All
+    /// earlier commands stay recorded. The closure's return value is dropped if wgpu rejects the
+    /// commands. Use [`try_record`](Self::try_record) if the closure can fail.
     ///
     /// # Errors
     ///
     /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, and
     ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
-    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it when
-    ///   it was submitted.
+    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
+    ///   submission.
     /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`]
     ///   if the stream cannot be used.
     pub fn record<R>(
@@ -296,8 +297,7 @@ impl Stream {
     }
 
     /// Runs a closure that can fail, and otherwise behaves like [`record`](Self::record). If the
-    /// closure fails, this method returns the closure's error, and none of the closure's commands
-    /// are recorded.
+    /// closure fails, none of its commands are recorded.
     ///
     /// # Errors
     ///
@@ -326,34 +326,34 @@ impl Stream {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits all recorded commands, and then your command buffers, which may use memory of the
+    /// Submits all recorded commands and then your command buffers, which may use memory of the
     /// pools. No other commands run between the recorded commands and your command buffers.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`submit`](Self::submit), and then none of your command buffers
-    /// are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of your command buffers.
-    /// The rejected buffer and all buffers after it are not submitted, but the recorded commands
-    /// and your earlier buffers are.
+    /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
+    /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
+    /// your command buffers. wgpu does not execute the rejected buffer and the buffers after it.
+    /// The recorded commands and your earlier buffers are executed.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because the iterator is user code, which
-        // may use the stream.
+        // The iterator runs before the stream is locked, because the iterator is user code that may
+        // use the stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted. If this number
-    /// is 0, you may submit your own command buffers directly to the queue.
+    /// Returns the number of commands that have been recorded but not yet submitted. You may submit
+    /// your own command buffers directly to the queue if this number is 0.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
     /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
-    /// [`WgpuError::SubmissionRefused`] if another thread submitted an earlier batch with commands
-    /// of this thread and wgpu rejected them.
+    /// [`WgpuError::SubmissionRefused`] if another thread submitted commands of this thread and
+    /// wgpu rejected them.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }
@@ -369,7 +369,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records commands, with exclusive access to the recording.
+    /// Runs code that records commands with exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -436,9 +436,9 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Counts a buffer as freed, and removes the buffer's bind groups from the stream's cache. If
-    /// another call is using the recording, the next call removes the bind groups. If no call is
-    /// using the recording, this method removes the bind groups immediately.
+    /// Counts a buffer as freed, and removes its bind groups from the stream's cache. If another
+    /// call is using the recording, the next call removes the bind groups. If no other call is
+    /// using the recording, this method removes them immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();
@@ -448,7 +448,7 @@ impl Stream {
         });
     }
 
-    /// Frees a buffer. Recorded commands that use the buffer keep the buffer's memory alive.
+    /// Frees a buffer. Recorded commands that use the buffer keep its memory alive.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
         if ending::is_ending() {
@@ -464,8 +464,8 @@ impl Stream {
         }
     }
 
-    /// Blocks until the memory of freed buffers is available again. If this thread is already
-    /// inside a call to the stream, this method waits only for work that has been submitted.
+    /// Blocks until the memory of freed buffers is available again. If this thread is inside a call
+    /// to the stream, this method waits only for work that has been submitted.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;
@@ -479,8 +479,7 @@ impl Stream {
     }
 }
 
-/// A guard that counts a buffer as freed if a watch panics. The buffer itself is dropped together
-/// with its box.
+/// A guard that counts a buffer as freed if a watch panics. The buffer's box is dropped separately.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

@@ -1,4 +1,4 @@
-//! Support for waiting in a browser, where no code may block because the event loop must run.
+//! Allows tests to wait in a browser, where the event loop must run and no code may block.
 //!
 //! The browser tests are built with `--cfg pool_browser_tests`. During these tests, JavaScript
 //! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has
@@ -29,8 +29,8 @@ mod in_tests {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Lets the event loop run once, and returns `true`. Inside [`refused`], this function returns
-    /// `false`.
+    /// Lets the event loop run once, and returns `true`. This function returns `false` inside
+    /// [`refused`].
     pub fn run_event_loop() -> bool {
         if IS_REFUSED.get() {
             return false;
@@ -39,7 +39,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code that blocks the event loop, as users' programs do.
+    /// Runs code that blocks the event loop, as a user's program may do.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();

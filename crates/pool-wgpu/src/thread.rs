@@ -1,5 +1,5 @@
-//! The streams of threads, and the device that the threads share. All threads that have not set a
-//! stream use this device.
+//! Stores the streams of threads, and the device that the threads share. All threads that have not
+//! set a stream use this device.
 
 use std::cell::RefCell;
 
@@ -7,31 +7,31 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// The stream of the current thread. The cell is borrowed only while the stream is read or
-    /// replaced.
+    /// The stream of the current thread. The cell is borrowed only to read or replace the stream.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
 impl Stream {
-    /// Returns the calling thread's stream. If no stream has been set for the thread, the first
-    /// call creates one. All threads that have not set a stream use the same device.
+    /// Returns the calling thread's stream. If the thread has no stream, the first call creates
+    /// one. All threads that have not set a stream use the same device.
     ///
     /// In a browser, [set](Self::set_for_thread) a stream for the thread before you call this
     /// function.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if the
-    /// function is called in the destructor of a thread-local variable, after the thread's stream
-    /// has been dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if no stream
-    /// has been set.
+    /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if a
+    /// destructor of a thread-local variable calls the function after the thread's stream has been
+    /// dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if the thread has set
+    /// no stream.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // In the meantime, a callback of wgpu may have called this function and set the stream.
+            // A callback of wgpu may have called this function since the first check, and may have
+            // set the stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))
@@ -44,13 +44,13 @@ impl Stream {
             return;
         }
         let new = self.clone();
-        // The previous stream is dropped when the cell is no longer borrowed, because dropping a
-        // stream may drop the device.
+        // The previous stream is dropped after the borrow of the cell has ended, because dropping a
+        // stream may drop its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
 
-    /// Returns `true` if the calling thread's stream is this stream or a clone of it. If the thread
-    /// is ending, this method always returns `true`.
+    /// Returns `true` if the calling thread's stream is this stream or one of its clones. If the
+    /// thread is ending, this method always returns `true`.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);
@@ -64,12 +64,12 @@ fn of_process() -> Result<Stream, WgpuError> {
 
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
-    // The lock is held only while the device is read or replaced, because opening a device is slow
-    // and runs user code.
+    // The lock is held only to read or replace the device, because opening a device is slow and
+    // runs user code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
-            // The shared device is lost, so a new device is opened.
+            // The shared device is lost, so this function opens a new device.
             Err(WgpuError::DeviceLost) => {}
             answer => return answer,
         }

@@ -1,12 +1,11 @@
-//! State that is used by several threads, but only by one thread at a time. A thread moves the
-//! state out of a mutex, uses the state while the mutex is unlocked, and then moves the state back.
-//! A turn is the period when a thread uses the state.
+//! Implements state that several threads use, one at a time. A thread moves the state out of a
+//! mutex, uses it while the mutex is unlocked, and then moves it back. The period in which a thread
+//! uses the state is called a turn.
 //!
-//! The code that uses the state also runs user code, such as wgpu's callbacks, error handlers and
+//! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
-//! while user code runs. A thread that is using the state of one stream never waits for the state
-//! of another stream. If threads waited for a second state, two threads could wait for each other
-//! forever.
+//! while it runs. A thread that is using the state of one stream never waits for the state of
+//! another stream. If it waited, two threads could wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +13,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that only one thread uses at a time, and notes that any thread can leave for the next user
+/// State that one thread uses at a time, together with notes from other threads for the next user
 /// of the state.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
@@ -26,11 +25,11 @@ pub(crate) struct Turns<S> {
 struct Place<S> {
     /// The state, or `None` while a thread is using it.
     state: Option<Box<S>>,
-    /// The threads that may not use the state, because they are running closures of users.
+    /// The threads that may not use the state, because they are running a user's closure.
     barred: Vec<u64>,
     /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// The notes that have been left since the state was last taken.
+    /// The notes that threads have left since the state was last used.
     notes: Vec<u64>,
 }
 
@@ -58,8 +57,8 @@ impl<S> Turns<S> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or if this thread
-    /// would have to wait although it is already using a state.
+    /// Returns [`WgpuError::Reentered`] if this thread is [barred](Self::bar). The same error is
+    /// returned if this thread is already using a state and would have to wait.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut place = self.place();
@@ -77,8 +76,8 @@ impl<S> Turns<S> {
         self.run(place, code)
     }
 
-    /// Runs `code` with the state and the notes, like [`take`](Self::take), but only if no thread
-    /// is using the state. If a thread is using the state, this method does nothing.
+    /// Runs `code` like [`take`](Self::take), but only if no thread is using the state. Otherwise,
+    /// this method does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let place = self.place();
         if place.state.is_some() {
@@ -116,7 +115,7 @@ impl<S> Turns<S> {
         Ok(code(state, notes))
     }
 
-    /// Takes the state permanently. If a thread is using the state, this method returns `None`.
+    /// Takes the state permanently. Returns `None` if a thread is using the state.
     pub(crate) fn end(&self) -> Option<Box<S>> {
         self.place().state.take()
     }
@@ -159,8 +158,8 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. The number of a thread that has ended is
-/// never used again.
+/// Returns a number that identifies the calling thread. The number of an ended thread is never used
+/// again.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

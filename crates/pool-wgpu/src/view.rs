@@ -1,5 +1,5 @@
-//! Views of elements in wgpu buffers. A view can start at any byte. Like slices, views borrow from
-//! the pool and have no destructor.
+//! Views of elements in wgpu buffers. A view can start at any byte of a buffer. Views borrow from
+//! the pool and have no destructor, like slices.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -63,13 +63,13 @@ impl<T> Copy for BufferView<'_, T> {}
 impl<'s, T> BufferViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must contain `block`, and only this view may access the first `length`
+    /// During `'s`, `slot` must contain `block`, and no other view may access the first `length`
     /// elements of type `T` in `block`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: the caller guarantees that `slot` contains `block` during `'s`, so the block
-        // stays allocated while a copy of the part is borrowed. No view and no part of a view
-        // exists after `'s` has ended, and no other code uses the part. Views stay on the pool's
+        // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
+        // therefore stays allocated while a copy of the part is borrowed. No view and no part of a
+        // view exists after `'s` has ended, and only views use the part. Views stay on the pool's
         // thread, because a reference to a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
@@ -80,7 +80,7 @@ impl<'s, T> BufferViewMut<'s, T> {
     /// # Errors
     ///
     /// Returns the same errors as [`binding`](Self::binding). Returns [`WgpuError::UnevenEnd`] if
-    /// the view ends within a word of 4 bytes and is not the last view of its block. Kernels write
+    /// the view ends within a 4-byte word and is not the last view of its block. Kernels write
     /// whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
@@ -111,14 +111,14 @@ impl<'s, T> BufferViewMut<'s, T> {
 impl<'s, T> BufferView<'s, T> {
     /// # Safety
     ///
-    /// The safety contract is the same as for [`BufferViewMut::new`], except that other shared
-    /// views of the elements may exist.
+    /// The safety contract of [`BufferViewMut::new`] applies, but other shared views of the
+    /// elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: the caller guarantees that `slot` contains `block` during `'s`, so the block
-        // stays allocated while a copy of the part is borrowed. No shared view and no part of a
-        // shared view exists after `'s` has ended, and no other code uses the part. Views stay on
-        // the pool's thread, because a reference to a slot is not `Send`.
+        // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
+        // therefore stays allocated while a copy of the part is borrowed. No shared view and no
+        // part of a shared view exists after `'s` has ended, and only views use the part. Views
+        // stay on the pool's thread, because a reference to a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -134,7 +134,7 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the methods that the shared and the exclusive view have in common.
+/// Implements the common methods of shared and exclusive views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -288,8 +288,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
     }
 
     /// Copies all elements from another view, which may belong to any pool. If the two pools use
-    /// different streams, the elements are copied through host memory, and the call blocks until
-    /// the copy is complete.
+    /// different streams, the call copies the elements through host memory and blocks until the
+    /// copy is complete.
     fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
     where
         Self: 'a,
@@ -303,8 +303,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         if from.stream == to.stream {
             return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
         }
-        // The elements are copied through host memory, because wgpu cannot determine whether two
-        // streams use the same device.
+        // wgpu cannot determine whether two streams use the same device, so the elements are copied
+        // through host memory.
         self.copy_through_host(&source)
     }
 }

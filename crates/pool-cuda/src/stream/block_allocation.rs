@@ -1,5 +1,5 @@
-//! Functions that allocate and free the blocks of a pool in stream order. The memory comes from the
-//! pool's device or from a source.
+//! Allocates and frees the blocks of a pool in stream order. The memory comes from the pool's
+//! device or from a block source.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
@@ -14,9 +14,9 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that work on this stream can use. The device may still be out of memory
-    /// after the pool has freed its idle blocks. This method then releases other memory of the
-    /// process, and retries the allocation once.
+    /// Allocates memory that work on this stream can use. If the device is still out of memory
+    /// after the pool has freed its idle blocks, this method releases other memory of the process.
+    /// The method then retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -50,22 +50,21 @@ impl DeviceStream {
     }
 
     /// Frees memory in stream order, after all work that is currently enqueued on the stream. If a
-    /// capture is active, or if the driver refuses to free the memory, the free is retried later.
+    /// capture is active or the driver refuses to free the memory, the free is retried later.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. A free that is deferred because of a capture is not an
-    /// error.
+    /// Returns the driver's error code. A free that a capture defers is not an error.
     ///
     /// # Safety
     ///
     /// The address must come from [`allocate`](Self::allocate) on a stream of the same device
     /// object, and must not have been freed. All uses of the memory must have been enqueued on this
-    /// stream, or must have ended.
+    /// stream or must have completed.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
         if let Some(source) = self.source() {
             // If the pool cannot wait for the block's users on other streams, the block stays
-            // allocated until the source is dropped.
+            // allocated until its source is dropped.
             self.other_streams().settle(address, self.stream())?;
             // SAFETY: the caller upholds this method's safety contract.
             unsafe { source.free(address) };
@@ -90,8 +89,7 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`free`](Self::free), and in addition the stream must
-    /// not be captured.
+    /// The safety contract of [`free`](Self::free) applies, and the stream must not be captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
@@ -99,8 +97,8 @@ impl DeviceStream {
 
     /// Retries the pool's deferred frees. The stream must not be captured during this call.
     fn free_deferred(&self) {
-        // SAFETY: these addresses were passed to `free`, whose safety contract allows this method
-        // to free the memory.
+        // SAFETY: these addresses were passed to `free`, whose safety contract covers the deferred
+        // free.
         let free = |address| unsafe { self.free_now(address) };
         self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
     }
@@ -122,8 +120,7 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Converts the error of a free that a capture deferred into a success, and returns all other
-/// results unchanged.
+/// Returns `Ok` if a capture deferred the free, and otherwise returns the result unchanged.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -1,5 +1,5 @@
-//! Functions that free the blocks of a pool after all uses of these blocks. If a capture is active,
-//! or if the driver refuses to free a block, the block is freed later.
+//! Frees the blocks of a pool after all uses of these blocks. If a capture is active or the driver
+//! refuses to free a block, the block is freed later.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
 /// Frees a block after all its uses on the pool's stream and on the other streams that the pool has
-/// noted.
+/// recorded.
 ///
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream of this device, and must not have been freed. Each use of the block must have been
-/// enqueued on the pool's stream, have been noted, or have ended.
+/// stream of this device, and must not have been freed. Each use of the block must have completed,
+/// been enqueued on the pool's stream, or been recorded as a use by another stream.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -35,7 +35,7 @@ pub(crate) unsafe fn free_block(
     }
     if device.has_memory_pool() {
         // SAFETY: the device has a memory pool, so the block was allocated in stream order. All
-        // uses of the block come earlier in the stream.
+        // uses of the block precede this free in the stream.
         return unsafe { calls::free_in_order(address, stream) };
     }
     calls::synchronize(stream)?;
@@ -44,14 +44,14 @@ pub(crate) unsafe fn free_block(
     unsafe { calls::free(address, stream.context()) }
 }
 
-/// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it. It is also
-/// deferred if the stream is being captured, because the free would become a node of the graph.
+/// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
+/// stream is being captured. During a capture, the free would become a node of the graph.
 ///
-/// The blocks stay with their pool and are not added to the process's list of deferred frees. Each
-/// free depends on the pool's notes of other streams, and these notes must not be accessed by any
-/// other thread. The pool retries deferred frees whenever it allocates, frees or trims memory, and
-/// stores the errors of failed attempts. When the pool is dropped, its remaining blocks are added
-/// to the process's list as [`OrphanBlocks`].
+/// The pool keeps blocks whose free is deferred, and does not add them to the process's queue of
+/// deferred frees. Each free reads the pool's list of other streams, which no other thread may
+/// access. The pool retries deferred frees whenever it allocates, frees or trims memory, and stores
+/// the errors of failed attempts. Dropping the pool adds its remaining blocks to the process's
+/// queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -79,7 +79,7 @@ impl DeferredFrees {
         drop(unlink(&self.spares));
     }
 
-    /// Defers freeing the block at this address.
+    /// Defers the free of the block at this address.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
@@ -109,16 +109,16 @@ impl DeferredFrees {
     }
 }
 
-/// Adds links to a list that is stored in a cell. No user code runs while the list is temporarily
-/// outside the cell.
+/// Adds links to a list that is stored in a cell. No user code runs while the list is outside the
+/// cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Removes one link from a list that is stored in a cell. If the list is empty, this function
-/// returns an empty chain.
+/// Removes one link from a list that is stored in a cell. Returns an empty chain if the list is
+/// empty.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -126,7 +126,7 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks that a dropped pool left behind, and the objects that are required to free these
+/// The blocks that a dropped pool could not free, and the objects that are needed to free these
 /// blocks.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
@@ -153,7 +153,8 @@ impl Resource for OrphanBlocks {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
         // SAFETY: the block's pool has been dropped, so all views of the block have ended. All work
-        // that uses the block was enqueued on the pool's stream or on a stream that the pool noted.
+        // that uses the block was enqueued on the pool's stream or on a stream that the pool
+        // recorded.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
@@ -161,8 +162,8 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Frees each block, and keeps only the blocks that could not be freed. If any block could not be
-/// freed, this function returns the first error.
+/// Frees each block, and keeps only the blocks that could not be freed. Returns the first error if
+/// any block could not be freed.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

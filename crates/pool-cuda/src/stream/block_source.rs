@@ -1,46 +1,47 @@
-//! Sources, which provide a pool's blocks in place of the device. With a source, a pool whose
-//! stream is being captured can acquire memory that the graph will own.
+//! Defines block sources, which provide a pool's blocks instead of the device. A pool with a block
+//! source can acquire memory while its stream is being captured. The captured graph later owns this
+//! memory.
 
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A type that provides the pool of a [`DeviceStream`](crate::DeviceStream) with memory from
-/// another source than the device. See
-/// [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source never calls the driver
-/// to allocate memory, so the pool can also allocate while its stream is being captured.
+/// A source of memory that the pool of a [`DeviceStream`](crate::DeviceStream) uses instead of the
+/// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source never
+/// calls the driver to allocate memory, so the pool can allocate while its stream is being
+/// captured.
 ///
-/// The owner of a capture, such as `pool-graph`, implements this trait. Scopes of a pool with a
-/// source work in the same way as all other scopes.
+/// The owner of a capture, such as `pool-graph`, implements this trait. If a pool has a source, its
+/// scopes work like all other scopes.
 ///
 /// # Safety
 ///
 /// - The address that [`allocate`](Self::allocate) returns is a multiple of 256, and is valid in
 ///   the context of the source's stream. Until the memory is [freed](Self::free), no other owner
-///   uses the bytes of the pool's views. The memory stays valid for as long as work that was
-///   enqueued on the stream before the free may run. If the stream is captured, the memory stays
-///   valid for as long as the graph exists.
-/// - These guarantees are not required if [`is_dry`](Self::is_dry) returns `true`. The addresses of
-///   a dry source refer to no memory, and the work that is enqueued on the stream never runs.
+///   uses the bytes that the pool's views cover. The memory stays valid until all work that was
+///   enqueued on the stream before the free has completed. If the stream is captured, the memory
+///   stays valid for as long as the graph exists.
+/// - A dry source ([`is_dry`](Self::is_dry)) does not have to give these guarantees. There is no
+///   memory at the addresses of a dry source, and the enqueued work never runs.
 /// - All memory from sources with the same [`owner`](Self::owner) belongs to the same capture and
 ///   has the same lifetime.
 /// - If the stream is [captured](Self::is_captured), the module of each function that was passed to
 ///   [`keep_function`](Self::keep_function) stays loaded. The module stays loaded for as long as
-///   the graph, or anything instantiated from the graph, exists.
-/// - No method of a source unwinds or uses the pool.
+///   the graph or any executable graph that was instantiated from it exists.
+/// - No method of a source panics or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between the views of two
     /// pools only if both pools have the same owner.
     fn owner(&self) -> u64;
 
-    /// Returns `true` if the returned addresses refer to no memory, because the enqueued work is
-    /// never executed. If the source is dry, the pool omits all fills and copies, and returns
-    /// pointers only for its own stream.
+    /// Returns `true` if there is no memory at the returned addresses, because the enqueued work
+    /// never runs. With a dry source, the pool omits all fills and copies, and returns pointers
+    /// only for its own stream.
     fn is_dry(&self) -> bool;
 
-    /// Returns `true` if the pool's stream is being captured during the pool's whole lifetime. A
-    /// pool with a captured source rejects operations that would block the host. The pool also
-    /// rejects copies from host memory that the source cannot keep alive. A source that provides
-    /// memory for work outside a capture returns `false`.
+    /// Returns `true` if the pool's stream is being captured throughout the pool's lifetime. A pool
+    /// with a captured source rejects operations that would block the host. The pool also rejects
+    /// copies from host memory that the source cannot keep alive. A source that provides memory for
+    /// work outside a capture returns `false`.
     fn is_captured(&self) -> bool {
         true
     }
@@ -52,34 +53,33 @@ pub unsafe trait BlockSource: Send + 'static {
     /// Returns [`CudaError::NoBlock`], or another error that explains why no memory is available.
     fn allocate(&self, bytes: usize) -> Result<u64, CudaError>;
 
-    /// Gives the memory at this address back to the source.
+    /// Returns the memory at this address to the source.
     ///
     /// # Safety
     ///
     /// The address must come from [`allocate`](Self::allocate) and must not have been freed. All
-    /// uses of the memory must come before the pool's later work on its stream.
+    /// uses of the memory must precede the pool's later work on its stream.
     unsafe fn free(&self, address: u64);
 
-    /// Checks that another stream already belongs to the capture or may join it. The pool calls
-    /// this method before it makes another stream wait for the pool's stream, which allows the
-    /// other stream to use the pool's memory. The pool does not call this method if the source is
-    /// dry or not captured.
+    /// Checks that another stream belongs to the capture or may join it. The pool calls this method
+    /// before another stream waits for the pool's stream in order to use the pool's memory. The
+    /// pool does not call this method if the source is dry or not captured.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if the stream may not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Keeps the module of a function loaded, because a launch of the function is about to be
-    /// captured. The nodes of a graph do not keep the module loaded. If the graph is launched after
-    /// the module has been unloaded, the process crashes. A clone of the function keeps the module
-    /// loaded. The pool does not call this method for a source that is not captured. If a source
-    /// cannot keep the function, the source must make the capture fail.
+    /// Keeps the module of a function loaded, because the pool is about to capture a launch of the
+    /// function. The nodes of a graph do not keep the module loaded. If the graph is launched after
+    /// the module has been unloaded, the process crashes. Keeping a clone of the function is
+    /// sufficient to keep the module loaded. The pool does not call this method if the source is
+    /// not captured. A source that cannot keep the function must make the capture fail.
     fn keep_function(&self, function: &CudaFunction);
 
-    /// Enqueues a copy of these bytes on the pool's stream. The bytes are either the elements of a
-    /// fill or a shape. Every launch of the captured graph repeats the copy, so the source must
-    /// keep the bytes. If the source is dry, this method does nothing.
+    /// Enqueues a copy of these bytes on the pool's stream. The bytes are the elements of a fill,
+    /// or a shape. Every launch of the captured graph repeats the copy, so the source must keep the
+    /// bytes. If the source is dry, this method does nothing.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ pub unsafe trait BlockSource: Send + 'static {
     ///
     /// # Safety
     ///
-    /// At least `bytes.len()` bytes must be allocated at the address. The caller must have the
-    /// right to write these bytes in stream order on the pool's stream.
+    /// At least `bytes.len()` bytes must be allocated at the address. The caller must be allowed to
+    /// write these bytes in stream order on the pool's stream.
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError>;
 }

@@ -1,5 +1,5 @@
-//! The users of a block that are not on the pool's own stream. Each user stores the data that the
-//! pool needs to wait for the user later.
+//! Represents users of a block other than the pool's own stream. Each user stores the data with
+//! which the pool can wait for it later.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ pub(crate) enum BlockUser {
     UnknownDevice,
 }
 
-/// The data that the pool stores about a stream without keeping the stream alive.
+/// The data about a stream that the pool does not keep alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The handle of the stream, which is used only in error messages. The stream may already have
-    /// been destroyed.
+    /// The handle of the stream, which is printed only in error messages. The stream may already
+    /// have been destroyed.
     pub(crate) handle: u64,
-    /// The event that is recorded after the stream's work, or `None` if there is no event. If there
-    /// is no event, or if the event was never recorded because the guard was forgotten, the host
-    /// waits for the whole context.
+    /// The event that is recorded after the stream's work, or `None` if there is no event. The host
+    /// waits for the whole context if there is no event, or if a forgotten guard never recorded the
+    /// event.
     pub(crate) end: Option<UseEnd>,
 }
 
@@ -53,8 +53,8 @@ impl BlockUser {
     /// Announces a stream that was passed as an `Arc`, and creates the user for this stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may be on another thread when it waits for this user. On that thread, the
-            // same handle may refer to a different stream.
+            // The pool may wait for this user on another thread. The same handle may refer to a
+            // different stream on that thread.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);
@@ -67,9 +67,9 @@ impl BlockUser {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for one of the two users is also a wait for the other user. Two
-    /// unknown streams of one context may be different streams. Although the host waits for both
-    /// streams at once, their work is not ordered with each other.
+    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams of
+    /// one context may be different streams. The host waits for both streams at once, but their
+    /// work is not ordered with each other.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -82,25 +82,26 @@ impl BlockUser {
         }
     }
 
-    /// Returns the address of the user's stream if this user probably holds the only reference to
-    /// the stream. The check is only approximate.
+    /// Returns the address of the user's stream if this user is probably its only owner. The check
+    /// is only approximate.
     ///
-    /// A pool assumes that a stream receives no further work in one case. The pool holds the only
-    /// strong reference to the stream, and no weak reference can be upgraded. The pool must count
-    /// the references *before* it waits for the stream. Another thread may launch work on the
-    /// stream and drop its reference to the stream at any time. The pool's check can run before or
-    /// after the other thread drops its reference:
+    /// A pool assumes that a stream receives no further work if the pool holds the only strong
+    /// reference to it and no weak reference can be upgraded. The pool must count the references
+    /// *before* it waits for the stream. Another thread may launch work on the stream and drop its
+    /// reference at any time. The pool's check can run before or after the other thread drops its
+    /// reference:
     ///
-    /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for the
-    ///   stream again when the block is next used.
-    /// - *The check runs after the drop:* the launch also came before the check. The pool records
-    ///   its event after the check, so the event covers the launch.
+    /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for it again
+    ///   when the block is next used.
+    /// - *The check runs after the drop:* the check also runs after the launch, because the launch
+    ///   precedes the drop. The pool records its event after the check, so the event covers the
+    ///   launch.
     ///
-    /// If the pool recorded the event before the check, the pool would never wait for a launch
-    /// between the event and the check.
+    /// If the pool recorded the event first, it would never wait for a launch between the event and
+    /// the check.
     ///
-    /// Default streams never meet this condition, because each request for a default stream returns
-    /// another reference.
+    /// The check never succeeds for a default stream, because each request for a default stream
+    /// returns another reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

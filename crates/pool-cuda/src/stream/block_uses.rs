@@ -1,7 +1,7 @@
-//! The notes of a pool, in the order in which they were added. The notes record the other streams
-//! that use the pool's blocks. The pool reads one note at a time, and identifies each note by a
-//! number. No note is borrowed while the pool processes it, because a driver call or the destructor
-//! of a stream may run code that adds notes.
+//! Lists the uses of a pool's blocks by other streams and devices, in the order in which they were
+//! added. Each entry of the list has a number, and the pool reads one entry at a time. The pool
+//! does not borrow the list while it processes an entry. A driver call or a stream's destructor may
+//! run code that adds entries.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
 
-/// A note that another stream or device is using a block.
+/// A use of a block by another stream or device.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
     /// The capture that was active when the pool returned the pointer, or `None` if there was no
-    /// capture. All work of the user in this capture belongs to the graph.
+    /// capture. All of the user's work in this capture belongs to the graph.
     pub(crate) capture: Capture,
 }
 
-/// The notes of a pool, which are sorted by number. The cell is borrowed only to search the notes,
-/// or to move a note into memory that has been reserved.
+/// The uses of a pool's blocks, sorted by number. The cell is borrowed only to search the list, or
+/// to move an entry into reserved memory.
 #[derive(Debug, Default)]
 pub(crate) struct BlockUses {
     notes: RefCell<Vec<(u64, BlockUse)>>,
@@ -40,20 +40,21 @@ impl BlockUses {
         self.notes.borrow().is_empty()
     }
 
-    /// Returns `true` if `is_wanted` returns `true` for any note.
+    /// Returns `true` if the predicate `is_wanted` accepts any entry.
     pub(crate) fn any(&self, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if `is_wanted` returns `true` for any note with a smaller number.
+    /// Returns `true` if the predicate `is_wanted` accepts any entry whose number is below
+    /// `number`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first note that `is_wanted` accepts and whose number is at least `from`. The
-    /// method returns a copy of the note, together with the note's number.
+    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. The method
+    /// returns a copy of the entry, together with the entry's number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,7 +64,7 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first note that `is_wanted` accepts and whose number is at least
+    /// Returns the number of the first entry that `is_wanted` accepts, starting at the number
     /// `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
@@ -71,14 +72,14 @@ impl BlockUses {
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Removes a note's stream from the list of announced streams if the pool holds the only
-    /// reference to the stream. If this method returns `true`, no other reference to the stream can
-    /// be created, and no further work can be enqueued on the stream.
+    /// Removes an entry's stream from the list of announced streams if the pool holds the only
+    /// reference to the stream. If this method returns `true`, no code can create another reference
+    /// to the stream or enqueue further work on it.
     ///
-    /// Call this method before you copy the note, because a copy would hold another reference to
-    /// the stream. The list of announced streams contains a weak reference to each stream, so the
-    /// stream's entry is removed before the references are counted. If the stream has other owners,
-    /// the entry is put back.
+    /// Call this method before you copy the entry, because a copy would hold another reference to
+    /// the stream. The list of announced streams holds a weak reference to each stream. This method
+    /// removes the weak reference before it counts the references. If the stream has other owners,
+    /// it is announced again.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
@@ -89,27 +90,27 @@ impl BlockUses {
         is_alone
     }
 
-    /// Puts the stream of a note back into the list of announced streams.
+    /// Announces an entry's stream again.
     fn announce_again(&self, number: u64, withdrawal: Withdrawal) {
         if let Some(BlockUse { user: BlockUser::Stream(stream), .. }) = self.copy_of(number) {
             withdrawal.put_back(&stream);
         }
     }
 
-    /// Returns the address of a note's stream if the note probably holds the only reference to the
-    /// stream.
+    /// Returns the address of an entry's stream if the entry probably holds the only reference to
+    /// the stream.
     fn seems_alone(&self, number: u64) -> Option<*const CudaStream> {
         let notes = self.notes.borrow();
         notes[place_of(&notes, number)?].1.user.seems_alone()
     }
 
-    /// Returns a copy of the note with this number, or `None` if the note has been removed.
+    /// Returns a copy of the entry with this number, or `None` if the entry has been removed.
     pub(crate) fn copy_of(&self, number: u64) -> Option<BlockUse> {
         let notes = self.notes.borrow();
         Some(notes[place_of(&notes, number)?].1.clone())
     }
 
-    /// Returns `true` if no other strong or weak reference to the note's stream exists.
+    /// Returns `true` if no other strong or weak reference to the entry's stream exists.
     fn is_alone(&self, number: u64) -> bool {
         let mut notes = self.notes.borrow_mut();
         let Some(place) = place_of(&notes, number) else { return false };
@@ -117,21 +118,21 @@ impl BlockUses {
         Arc::get_mut(stream).is_some()
     }
 
-    /// Adds a note with the next number.
+    /// Adds an entry with the next number.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is determined after memory has been reserved, because a hook of the allocator
-        // may also add a note.
+        // The number is assigned after memory has been reserved, because an allocator's hook may
+        // also add an entry.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
     }
 
-    /// Removes the note with this number, if the note still exists. The note's stream is dropped
-    /// when the cell is no longer borrowed.
+    /// Removes the entry with this number, if the entry still exists. The entry's stream is dropped
+    /// after the borrow of the cell has ended.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();
@@ -141,7 +142,7 @@ impl BlockUses {
     }
 }
 
-/// Returns the index of the note with this number, or `None` if the note has been removed.
+/// Returns the index of the entry with this number, or `None` if the entry has been removed.
 fn place_of(notes: &[(u64, BlockUse)], number: u64) -> Option<usize> {
     notes.binary_search_by_key(&number, |(other, _)| *other).ok()
 }

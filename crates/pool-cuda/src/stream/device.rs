@@ -1,4 +1,4 @@
-//! A device. A device consists of its primary context and of the memory pool that provides its
+//! Wraps a device, which consists of its primary context and the memory pool that provides its
 //! blocks.
 
 use std::fmt;
@@ -16,12 +16,12 @@ use pool_driver::memory_pool::MemoryPool;
 use crate::stream::peers::Peers;
 
 /// An open device. A `CudaDevice` keeps the device's primary context alive, and owns a private
-/// memory pool for the allocations of its streams. Clones refer to the same device.
+/// memory pool for its streams. Clones refer to the same device.
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
 /// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context,
-/// because fields are dropped in the order of their declaration.
+/// because fields are dropped in declaration order.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -30,10 +30,10 @@ struct Inner {
 }
 
 /// The first stream of a context. This stream is created before any other code can access the
-/// context, and exists for as long as the context.
+/// context, and exists as long as the context.
 ///
-/// Before cudarc creates the first stream of a context, it waits for all work in the context. If
-/// another thread is capturing a stream of the context, this wait fails and invalidates the
+/// When cudarc creates the first stream of a context, it waits for all work in the context. If
+/// another thread were capturing a stream of the context, this wait would fail and invalidate the
 /// capture.
 #[derive(Clone)]
 struct FirstStream {
@@ -43,9 +43,9 @@ struct FirstStream {
 
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        // No slice of the context exists, so cudarc does not need to wait for slices that were used
-        // before this stream was created. SAFETY: no other code can access the context, so no slice
-        // is created while event tracking is disabled.
+        // With event tracking disabled, cudarc does not wait for the work in the context. This wait
+        // is unnecessary, because the context has no slices yet. SAFETY: no other code can access
+        // the context, so no slice is created while event tracking is disabled.
         unsafe { context.disable_event_tracking() };
         let made = with_relaxed_capture_mode(|| context.new_stream());
         // SAFETY: no other code can access the context, so no slice was created while event
@@ -63,14 +63,13 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device with the given ordinal, after the caller has checked that this device
-    /// exists.
+    /// Opens the device with the given ordinal, which must exist.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // If cudarc fails after it has retained a context, cudarc leaks the context. To prevent
-        // this leak, this function first queries the attributes that cudarc will query. SAFETY: the
-        // driver returned this device.
+        // cudarc leaks a context if it fails after retaining the context. To prevent cudarc from
+        // leaking the context, this function first queries the attributes that cudarc will query.
+        // SAFETY: the driver returned this device.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,
@@ -93,9 +92,8 @@ impl CudaDevice {
 
     /// Wraps the device of a context that other code has created.
     ///
-    /// If no stream has been created in the context yet, cudarc waits for all work in the context
-    /// before it creates the first stream. During this call, no thread may capture a stream of the
-    /// context.
+    /// If the context has no streams yet, cudarc waits for all work in the context before it
+    /// creates the first stream. No thread may capture a stream of the context during this call.
     ///
     /// # Errors
     ///
@@ -125,7 +123,7 @@ impl CudaDevice {
         ordinal(&self.0.context)
     }
 
-    /// Returns the device's name, as reported by the driver.
+    /// Returns the device's name as the driver reports it.
     ///
     /// # Errors
     ///
@@ -134,7 +132,7 @@ impl CudaDevice {
         answer("cuDeviceGetName", result::device::get_name(self.0.context.cu_device()))
     }
 
-    /// Returns the sizes of the device's free memory and total memory.
+    /// Returns the sizes of the device's free and total memory.
     ///
     /// # Errors
     ///
@@ -161,8 +159,8 @@ impl CudaDevice {
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // If an earlier call left an error in the context, that error stays in the context and is
-        // not returned by this method.
+        // If an earlier call left an error in the context, this method neither removes nor returns
+        // the error.
         let earlier = self.0.context.check_err();
         let made = with_relaxed_capture_mode(|| self.0.context.new_stream());
         self.0.context.record_err(earlier);

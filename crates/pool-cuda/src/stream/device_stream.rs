@@ -1,5 +1,5 @@
-//! A stream of a device, which serves as the context of a pool. The pool enqueues all of its work
-//! on this stream. Because the stream orders every reuse of a block, the pool does not need events.
+//! Wraps a stream of a device, which serves as the context of a pool. The pool enqueues all of its
+//! work on this stream. The stream orders every reuse of a block, so the pool needs no events.
 
 use std::cell::Cell;
 use std::fmt;
@@ -39,47 +39,46 @@ use crate::stream::thread;
 /// ```
 ///
 /// If the host runs out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a
-/// `DeviceStream` never allocates. Two kinds of allocations abort the process if they fail, as
-/// usual in Rust. The affected allocations are the internal allocations of cudarc, and the `Arc`s
-/// of a new [`CudaDevice`] or [`DeviceStream`].
+/// `DeviceStream` never allocates. As is usual in Rust, the process aborts if cudarc's internal
+/// allocations fail. The process also aborts if the `Arc` of a new [`CudaDevice`] or
+/// [`DeviceStream`] cannot be allocated.
 ///
-/// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
-/// call, the pool makes its context current on the calling thread. The pool does not restore the
-/// context that was current before the call.
+/// A pool may be moved to another thread and dropped on any thread. Before each driver call, the
+/// pool makes its context current on the calling thread. The pool does not restore the previous
+/// context after the call.
 pub struct DeviceStream {
-    // The fields are dropped in this order: the notes of other streams, the page-locked memory, the
+    // The fields are dropped in this order: the uses by other streams, the page-locked memory, the
     // stream, and the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The entry for the blocks that the pool may leave behind. The entry is reserved in the
-    /// process's list of deferred frees. The entry is `None` only while the stream is being
-    /// dropped.
+    /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
+    /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The error of the first call that failed and could not return its error.
+    /// The first error that a call could not return.
     unanswered: Cell<Option<CudaError>>,
-    /// The source that provides blocks in place of the device.
+    /// The source that provides blocks instead of the device.
     source: Option<Box<dyn BlockSource>>,
-    /// The data about this pool that other pools can read, or `None` if the pool's blocks come from
-    /// a source.
+    /// The data that other pools can read about this pool, or `None` if a source provides the
+    /// pool's blocks.
     holder: Option<Arc<Holder>>,
     /// This flag is `true` if the pool has just freed its idle blocks. If the next allocation
     /// fails, the stream releases other memory of the process before it retries the allocation.
     is_last_attempt: Cell<bool>,
-    /// The watch that observes the pool's blocks.
+    /// The watch that is notified of the pool's blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
 
 // SAFETY: every field is `Send`, or is a handle of the driver. The driver may be called from any
-// thread that has made the context current, and each method makes the context current. The value
+// thread on which the context is current, and each method makes the context current. The value
 // cannot be shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// Creates a stream on the device, which can be used as the context of a pool.
+    /// Creates a stream on the device, for use as the context of a pool.
     ///
     /// # Errors
     ///
@@ -89,8 +88,8 @@ impl CudaDevice {
     }
 }
 
-/// Converts a stream into the context of a pool, in the same way as [`DeviceStream::from_stream`].
-/// For example, `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
+/// Converts a stream into the context of a pool, like [`DeviceStream::from_stream`]. For example,
+/// `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
 
@@ -111,29 +110,28 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Wraps a stream of this device. The stream uses the device's memory pool.
+    /// Wraps a stream of this device. The pool allocates its blocks from the device's memory pool.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::WrongDevice`] if the stream belongs to another device. Returns
-    /// [`CudaError::WrongContext`] if the stream belongs to another context, or if it is the
-    /// per-thread default stream, which is a different stream on each thread.
+    /// [`CudaError::WrongContext`] if the stream belongs to another context. The same error is
+    /// returned for the per-thread default stream, because each thread has a different one.
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
         Self::build(device.clone(), stream, None)
     }
 
-    /// Wraps a stream whose pool allocates its blocks from a source. Use this function for streams
-    /// that are being captured. Also use this function for work outside captures that uses borrowed
-    /// memory.
+    /// Wraps a stream whose pool allocates its blocks from a source. Use this function for a stream
+    /// that is being captured. You can also use this function outside a capture, for work on
+    /// borrowed memory.
     ///
-    /// If the source is [captured](BlockSource::is_captured), some operations fail with
-    /// [`CudaError::Capturing`]. The affected operations are those that would block the host or
-    /// would copy from host memory that the source cannot keep alive. These operations are
-    /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host.
-    /// Such an operation fails without calling the driver. Fills, copies on the device, shapes and
-    /// launches are still possible.
+    /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host or
+    /// copy from host memory that the source cannot keep alive. With a captured source,
+    /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host
+    /// fail with [`CudaError::Capturing`]. The pool rejects these operations without calling the
+    /// driver. Fills, copies on the device, shapes and launches still work.
     ///
     /// # Errors
     ///
@@ -182,7 +180,7 @@ impl DeviceStream {
         self
     }
 
-    /// Returns the device, the stream, and the watch that observes the pool's blocks.
+    /// Returns the device, the stream, and the watch for the pool's blocks.
     pub(crate) fn into_parts(
         mut self,
     ) -> (CudaDevice, Arc<CudaStream>, Option<Box<dyn BlockWatch + Send>>) {
@@ -195,8 +193,8 @@ impl DeviceStream {
 
     /// Returns the calling thread's stream on the device that the thread has
     /// [selected](crate::Cuda::set_device). The first call creates this stream, which exists until
-    /// the thread ends. All pools of the thread share this stream, so a single launch can use views
-    /// of several pools as arguments.
+    /// the thread ends. All pools of the thread share this stream, so one launch can use views of
+    /// several pools.
     ///
     /// # Errors
     ///
@@ -207,7 +205,7 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Sets the stream that the calling thread uses for the device of `stream`. All pools that the
+    /// Sets the stream that the calling thread uses on the device of `stream`. All pools that the
     /// thread creates later on this device use this stream.
     ///
     /// # Errors
@@ -248,9 +246,9 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the stored error of a call that could not return its error. Such a call
-    /// can be a free, a trim, or a request for a pointer through cudarc's traits. If several errors
-    /// have occurred since the last call to this method, the first error is returned. Later calls
+    /// Removes and returns the first error that a call could not return. Frees, trims, and requests
+    /// for pointers through cudarc's traits cannot return errors. If several errors have occurred
+    /// since the last call to this method, the first error is returned. Later calls to this method
     /// do not return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -261,9 +259,9 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// While the ordering is disabled, the caller must order every use of the memory on another
-    /// stream. Each use must come after all earlier work on the pool's stream, and before all later
-    /// uses of the memory by the pool.
+    /// If ordering is disabled, the caller must order every use of the memory on another stream.
+    /// Each use must follow all earlier work on the pool's stream, and precede all later uses of
+    /// the memory by the pool.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
@@ -271,9 +269,9 @@ impl DeviceStream {
     /// Makes the pool's stream wait for all enqueued work on the other streams that use the pool's
     /// memory.
     ///
-    /// When the pool reuses a block, it automatically waits for the other streams that use this
-    /// block. Call this method at the end of a capture or of a section of a capture. A capture can
-    /// end only after all its other streams have been joined to its first stream.
+    /// The pool also waits automatically for the other streams that use a block before it reuses
+    /// the block. Call this method before a capture, or a section of a capture, ends. All other
+    /// streams of a capture must have joined its first stream before the capture can end.
     ///
     /// # Errors
     ///
@@ -291,7 +289,7 @@ impl DeviceStream {
         &self.deferred
     }
 
-    /// Returns the data about this pool that other pools can read.
+    /// Returns the data that other pools can read about this pool.
     pub(crate) fn holder(&self) -> Option<&Holder> {
         self.holder.as_deref()
     }
@@ -317,7 +315,7 @@ impl DeviceStream {
         self.source().filter(|source| source.is_captured())
     }
 
-    /// Returns `true` if the pool enqueues no work and its addresses refer to no memory.
+    /// Returns `true` if the pool enqueues no work and there is no memory at its addresses.
     pub(crate) fn is_dry(&self) -> bool {
         self.source().is_some_and(BlockSource::is_dry)
     }
@@ -332,9 +330,8 @@ impl DeviceStream {
         Err(CudaError::Capturing { operation: "copy memory that the graph does not own" })
     }
 
-    /// Asks the source to admit another stream to the capture. The other stream joins the capture
-    /// when it is made to wait for the pool's stream. If there is no captured source, this method
-    /// returns `false`.
+    /// Asks the source whether another stream may take part in the capture. The stream joins the
+    /// capture when it waits for the pool's stream. Returns `false` if there is no captured source.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.captured_source() {
             None => Ok(false),
@@ -377,20 +374,20 @@ impl DeviceStream {
 }
 
 /// Frees the pool's remaining blocks, and the blocks that contain the pool's shapes. If the stream
-/// is captured, or if the driver refuses to free the blocks, the blocks are freed later.
+/// is captured or the driver refuses to free the blocks, the blocks are freed later.
 ///
-/// Blocks that come from a [source](BlockSource) are not freed here, because they are part of the
-/// source's memory, such as a graph's arena. That memory may still be in use after the pool has
-/// been dropped, and is freed together with the source.
+/// Blocks from a [source](BlockSource) are not freed here, because they are part of the source's
+/// memory, such as a graph's arena. The source frees its memory later, because work may still use
+/// this memory after the pool has been dropped.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
         if self.source.is_some() {
             return;
         }
-        // All views that could use a shape have ended, because they borrow from the pool. Work that
-        // used a shape either was enqueued on this stream or precedes later work on this stream.
-        // Freeing a view's slot orders such work.
+        // All views that could use a shape have ended, because views borrow from the pool. Work
+        // that used a shape was enqueued on this stream or precedes later work on this stream. When
+        // the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -1,10 +1,10 @@
-//! Events for the guards that a pool returns to cudarc. A pool returns a guard when its memory is
-//! used on a stream that it does not know.
+//! Provides events for the guards that a pool returns to cudarc. A pool returns a guard when a
+//! stream that the pool does not know uses its memory.
 //!
-//! A guard refers to its event, and may record the event, until the guard is dropped. Because the
-//! guard borrows the view that returned the pointer, the pool keeps the event until all views of
-//! the event's block have ended. All views have ended when the block is reused or freed, or when a
-//! new view covers the same bytes exclusively.
+//! A guard holds a reference to its event until it is dropped, and may record the event. The guard
+//! borrows the view that returned the pointer, so the pool keeps the event until all views of the
+//! block have ended. All views have ended when the block is reused or freed, or when a new view
+//! covers the same bytes exclusively.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,11 +17,11 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The maximum number of events for one block. If a block has more uses, the pool creates no events
-/// for the additional uses. The pool waits for these uses as if their guards had been forgotten.
+/// The maximum number of events for one block. For additional uses of the block, the pool creates
+/// no events. The pool waits for the additional uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
-/// The range of bytes that a view returned a pointer to.
+/// The bytes to which a view returned a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) block: Address,
@@ -29,13 +29,13 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Every change temporarily moves all events out of the cell, and
-/// no user code runs until the events have been moved back.
+/// The events of one pool's guards. Each change moves all events out of the cell and back, and no
+/// user code runs in between.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The range of bytes that the pool orders as a unit when a view is used.
+    /// The bytes that the pool treats as one unit when it orders streams.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
@@ -63,9 +63,9 @@ impl Bytes {
 }
 
 impl GuardEvents {
-    /// Creates an event for the guard of a view of these bytes. Returns `None` if the unit that
-    /// contains the bytes already has the maximum number of events. The method also returns `None`
-    /// if cudarc does not record the events of its guards.
+    /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
+    /// number of events already exists for the bytes whose uses are ordered together. The method
+    /// also returns `None` if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -88,8 +88,8 @@ impl GuardEvents {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events of guards that have been dropped, for bytes that a new view covers
-    /// exclusively. Events that a stream still has to wait for are kept.
+    /// Destroys the events of dropped guards for bytes that a new view covers exclusively. An event
+    /// is kept if a stream still has to wait for it.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

@@ -1,6 +1,6 @@
-//! The pools of this process that hold device memory. Before an allocation fails, a pool releases
-//! blocks with pending frees, and blocks of the thread's idle pools. The error of a failed
-//! allocation lists the memory that the pools hold.
+//! Tracks the pools of this process that hold device memory. Before an allocation fails, a pool
+//! waits for pending frees, and releases the blocks of the thread's idle pools. The error of a
+//! failed allocation states how much memory the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -23,7 +23,7 @@ static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 /// The function that trims the thread's idle pools and returns the number of released bytes.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data about a pool that other pools can read. The data consists of the pool's device and the
+/// The data that other pools can read about a pool. This data contains the pool's device and the
 /// number of bytes that the pool has allocated on this device.
 #[derive(Debug)]
 pub(crate) struct Holder {
@@ -36,8 +36,8 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
 }
 
 /// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
-/// the first call has an effect. The crate `pool-facade` sets the function for its thread-local
-/// pools.
+/// the first call has an effect. The crate `pool-facade` passes the function that trims its
+/// thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
@@ -49,7 +49,7 @@ impl Holder {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool until the last reference to this data is dropped.
+    /// Registers the pool until the last reference to its data is dropped.
     ///
     /// # Errors
     ///
@@ -86,9 +86,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases device memory of other pools than the pool on the stream `own`. This function trims the
-/// idle pools of the calling thread, and blocks the host until the pending frees on other streams
-/// have completed. Driver errors are ignored.
+/// Releases device memory of all pools except the pool on the stream `own`. This function trims the
+/// calling thread's idle pools, and blocks the host until pending frees on other streams have
+/// completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();
@@ -99,8 +99,7 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // If the driver cannot release the memory, the memory stays allocated, and the caller still
-        // retries its allocation.
+        // If the driver cannot release the memory, the caller still retries its allocation.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }

@@ -1,25 +1,27 @@
-//! Orders other streams that use a pool's memory, without depending on destructors.
+//! Orders the other streams that use a pool's memory, without relying on destructors.
 //!
-//! When a pool returns a pointer for another stream, the pool makes that stream wait for the pool's
-//! own stream. The pool also notes that the stream uses the block, and arms the block's slot. The
-//! block may later be reused, freed, or used on the pool's stream. The pool then records an event
-//! on the noted stream and makes its own stream wait for the event. The event comes after all work
-//! that has been enqueued on the noted stream, no matter when the work was enqueued. The order does
-//! not depend on whether a guard or a view was dropped or forgotten.
+//! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
+//! stream. The pool also records that the stream uses the block, and arms the block's slot. The
+//! next acquire of an armed slot does pending work. Before the block is reused, freed, or used on
+//! the pool's stream, the pool records an event on the other stream. The pool's own stream then
+//! waits for this event. The event covers all work that has been enqueued on the other stream by
+//! that time. The order therefore does not depend on whether a guard or a view was dropped or
+//! forgotten.
 //!
-//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use; see
-//! [`GuardEvents`]. If the guard was forgotten, the host waits for the whole context.
+//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
+//! [`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
 //!
-//! The pool keeps a note until the block is reused or freed, because other code may use the
-//! returned pointer to enqueue work until then. The note is removed earlier in two cases:
+//! Until the block is reused or freed, the pool remembers each use, because other code may still
+//! enqueue work with the returned pointer. The pool forgets a use earlier in two cases:
 //!
 //! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and has waited
-//!   for the stream *after* it has counted the references.
+//!   for the stream *after* counting the references.
 //! - An event was recorded at the end of the use, and the pool has waited for this event.
 //!
-//! If a driver call in this module fails, the operation that uses the memory also fails; see
-//! `pool_driver::gone`. The only exception is a stream whose context has been destroyed, because no
-//! work runs in such a context. A second driver call confirms that the context has been destroyed.
+//! If a driver call in this module fails, the operation that uses the memory also fails (see
+//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed,
+//! because no work runs in a destroyed context. A second driver call confirms that the context has
+//! been destroyed.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -45,18 +47,18 @@ pub(crate) struct OtherStreams {
     uses: BlockUses,
     /// The events that are recorded after work on unknown streams.
     guards: GuardEvents,
-    /// An event in the pool's own context, which is created when the pool first needs it.
+    /// An event in the pool's own context, which is created on first use.
     event: OnceCell<Event>,
     /// This flag is `true` if the pool orders the other streams that use its memory.
     on: Cell<bool>,
-    /// The queries that cudarc has made before it requests a pointer.
+    /// The queries that cudarc makes before it requests a pointer.
     questions: StreamQuestions,
 }
 
 /// A stream that is about to use memory of the pool.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The user that the pool's note will contain.
+    /// The description of the stream that the pool records together with the use.
     pub(crate) user: BlockUser,
     /// This flag is `true` if the stream may join the capture of the pool's stream.
     pub(crate) admitted: bool,
@@ -80,32 +82,32 @@ impl OtherStreams {
         self.on.set(on);
     }
 
-    /// Returns `true` if no other stream uses any block. In most pools, no other stream uses any
-    /// block, so ordering costs only this check.
+    /// Returns `true` if no other stream uses any block. This check is the only cost of ordering in
+    /// most pools, because no other stream uses their blocks.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
     }
 
-    /// Notes that cudarc queried the stream of a block.
+    /// Records that cudarc queried the stream of a block.
     pub(crate) fn note_question(&self, block: Address) {
         self.questions.note(block);
     }
 
-    /// Ends the sequence of cudarc's queries, because the pool returns a pointer to a block.
-    /// Returns `true` if a pointer that is requested for the pool's own stream may be used by
-    /// another device; see [`StreamQuestions`].
+    /// Ends the sequence of cudarc's queries when the pool returns a pointer to a block. Returns
+    /// `true` if another device may use a pointer that is requested for the pool's own stream (see
+    /// [`StreamQuestions`]).
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }
 
-    /// Notes that an unknown stream of another device uses a block.
+    /// Records that an unknown stream of another device uses a block.
     pub(crate) fn note_another_device(&self, bytes: Bytes) -> Result<(), CudaError> {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
     /// Makes the borrower's stream wait for all work on the pool's stream `own`, and for all other
-    /// streams that use the block. The method also notes that the borrower uses the block. The
+    /// streams that use the block. The method also records that the borrower uses the block. The
     /// borrower's stream must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
@@ -117,8 +119,8 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(bytes, &to, own);
-        // Even if a driver call fails, the pool notes that the borrower uses the block, because an
-        // unnecessary wait is harmless. The error is returned to the caller.
+        // The pool records this use even if a driver call fails, because an unnecessary wait is
+        // harmless. The caller receives the error.
         if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
             ordered.map_err(|error| (None, error))
         {
@@ -128,9 +130,10 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Does the same as [`lend`](Self::lend), for a pointer that is returned together with one of
-    /// cudarc's guards. If the pool does not know the stream, this method returns an event for the
-    /// guard. When the guard is dropped after the use, cudarc records this event.
+    /// Makes the borrower's stream wait like [`lend`](Self::lend), for a pointer that is returned
+    /// together with one of cudarc's guards. If the pool does not know the stream, this method
+    /// returns an event for the guard. cudarc records this event when the guard is dropped after
+    /// the use.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -152,9 +155,9 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Notes that a stream uses a block, after the streams could not be ordered with an event.
-    /// Before the note is added, the host waits for the pool's stream and for all other streams
-    /// that use the block.
+    /// Records that a stream uses a block, after an attempt to order the streams with an event has
+    /// failed. The host first waits for the pool's stream and for all other streams that use the
+    /// block.
     ///
     /// # Errors
     ///
@@ -191,8 +194,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of guards that have been dropped, for bytes that a new view covers
-    /// exclusively.
+    /// Destroys the events of dropped guards for bytes that a new view covers exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
@@ -214,8 +216,8 @@ impl OtherStreams {
                 operation: "order another stream with the pool's own stream",
             });
         }
-        // The work that a stream performed before a capture does not belong to the graph, even if
-        // the same stream is now being captured.
+        // Work that a stream performed before a capture is not part of the graph, even if the same
+        // stream is now being captured.
         let is_in_order =
             |used: &BlockUse| used.user.is_same_stream(user) && used.capture == capture;
         self.join_where(own, |used| used.bytes.overlap(&bytes) && !is_in_order(used))?;
@@ -259,14 +261,15 @@ impl OtherStreams {
     }
 
     /// Makes the pool's stream `own` wait for all other streams that use the block, like
-    /// [`join`](Self::join), and removes the notes of the block. After this call, no code may
-    /// enqueue further work that uses the block.
+    /// [`join`](Self::join). The method then removes the recorded uses of the block. After this
+    /// call, no code may enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Does the same as [`settle`](Self::settle), for a part of a stack's chunk. No view covers
-    /// these bytes any longer, so all notes for any of these bytes can be removed.
+    /// Waits for streams like [`settle`](Self::settle), but only for uses of the given bytes in a
+    /// stack's chunk. No view covers these bytes any longer, so all recorded uses of these bytes
+    /// can be removed.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -309,8 +312,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // The context of the pool's stream is made current again. Waiting for a stream of another
-        // context, or dropping such a stream, may have made another context current.
+        // This call makes the context of the pool's stream current again. Waiting for a stream of
+        // another context, or dropping such a stream, may have made another context current.
         bind(own.context())
     }
 
@@ -371,10 +374,10 @@ impl OtherStreams {
     }
 }
 
-/// The part of a user's work that is covered by a wait.
+/// The part of a user's work for which a stream has waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// The user's work that was enqueued before the wait.
+    /// The work that the user enqueued before the wait.
     UntilNow,
     /// All of the user's work that uses the block.
     End,
@@ -385,11 +388,11 @@ enum Joined {
 /// for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: events stay alive until the notes of their block are removed, and this note has
-        // not been removed.
+        // SAFETY: events stay alive until the recorded uses of their block are removed, and this
+        // use has not been removed.
         if unsafe { end.is_recorded() }? {
-            // SAFETY: events stay alive until the notes of their block are removed, and this note
-            // has not been removed.
+            // SAFETY: events stay alive until the recorded uses of their block are removed, and
+            // this use has not been removed.
             unsafe { end.hold_back(own) }?;
             return Ok(Joined::End);
         }
@@ -408,17 +411,16 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Makes the context of a stream current again after other streams have been ordered with the
-/// stream. After cudarc has received a pointer, it uses the stream's raw handle, and assumes that
-/// the stream's context is current.
+/// stream. After cudarc has received a pointer, it uses the raw handle of the stream and assumes
+/// that the stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
-/// Blocks the host until all work on a pool's stream has completed. This function is called before
-/// the pool's memory is used on the per-thread default stream. The pointer may be moved to another
-/// thread, on which the same handle refers to a different stream. Once the pool's stream has been
-/// synchronized, all work that any thread's default stream receives later runs after the work on
-/// the pool's stream.
+/// Blocks the host until all work on a pool's stream has completed. The pool calls this function
+/// before work on the per-thread default stream uses the pool's memory. The pointer may be moved to
+/// another thread, where the same handle refers to a different stream. After this synchronization,
+/// any work that a thread enqueues on its default stream runs after the work on the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for the pool's stream" });

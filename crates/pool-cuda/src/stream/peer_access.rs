@@ -1,5 +1,5 @@
-//! Gives the kernels of one device access to the memory of another device's pools. A single driver
-//! call enables this access, and the choice of this call depends on how the memory was allocated.
+//! Gives kernels of one device access to the memory of another device's pools. One driver call
+//! enables this access. The way in which the memory was allocated determines the call.
 
 use std::sync::Arc;
 
@@ -17,19 +17,20 @@ impl CudaDevice {
     /// to its clones.
     ///
     /// After this call, views can be passed to streams of the other device with
-    /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). These methods order the
-    /// two streams as if they belonged to the same device. Without this call, passing a view to a
-    /// stream of the other device fails with [`CudaError::WrongDevice`]. A kernel of the other
-    /// device faults if it uses the raw address. Copies between devices do not need this access.
+    /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). `on` and `record_use`
+    /// order the two streams as if they belonged to the same device. Without this call, passing a
+    /// view to a stream of the other device fails with [`CudaError::WrongDevice`]. Without this
+    /// call, a kernel on the other device faults if it accesses an address in this device's memory.
+    /// Copies between devices do not need this access.
     ///
-    /// To enable access in the reverse direction, or for a third device, call this method again.
-    /// The access stays enabled for as long as the device's memory pool exists.
+    /// Call this method again to enable access in the reverse direction, or for a third device. The
+    /// access stays enabled for as long as the device's memory pool exists.
     ///
-    /// The device may have [no memory pool](Self::without_memory_pool). This call then enables
-    /// access to all memory that any code allocates in the device's context without a memory pool.
-    /// Such access stays enabled for as long as both contexts exist, and this `CudaDevice` keeps
-    /// the other context alive. The blocks of `MemoryInfo` in `pool-graph` do not come from a
-    /// memory pool. To enable access to such blocks, call this method on
+    /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
+    /// all memory that any code allocates in the device's context without a memory pool. Access
+    /// without a memory pool stays enabled while both contexts exist, and this `CudaDevice` keeps
+    /// the other context alive. The blocks of `DeviceMemory` in `pool-graph` do not come from a
+    /// memory pool. To enable access to the blocks of `DeviceMemory`, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
@@ -50,10 +51,9 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NotPeers`] if the other device cannot access this device's memory.
-    /// Either the devices are not connected, or the system does not allow the access. Returns
-    /// [`CudaError::Call`] if the driver does not enable the access, and [`CudaError::Bookkeeping`]
-    /// if the host is out of memory.
+    /// Returns [`CudaError::NotPeers`] if the devices are not connected, or if the system does not
+    /// allow the access. Returns [`CudaError::Call`] if the driver does not enable the access, and
+    /// [`CudaError::Bookkeeping`] if the host is out of memory.
     pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {

@@ -1,5 +1,5 @@
-//! The devices whose kernels can access the pools of a device. This module also contains the driver
-//! calls that enable such access.
+//! Tracks the devices whose kernels can access the pools of a device. This module also makes the
+//! driver calls that enable such access.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +16,12 @@ use pool_driver::versioned::open_memory_pool;
 /// The devices whose kernels can access the pools of one device.
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// One bit for each device ordinal. No machine has more devices than this field has bits.
+    /// A bit mask with one bit for each device ordinal. The mask has more bits than any machine has
+    /// devices.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access memory allocated without a memory pool. These contexts are kept
-    /// alive, because a context that is destroyed and created again loses its access.
+    /// The contexts that can access memory that was allocated without a memory pool. This list
+    /// keeps the contexts alive, because a context that is destroyed and created again loses its
+    /// access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
@@ -29,7 +31,7 @@ impl Peers {
         self.bit_of(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Returns `true` if this ordinal is small enough to be represented by a bit.
+    /// Returns `true` if this ordinal is small enough for the bit mask.
     pub(crate) fn can_have(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some()
     }
@@ -73,8 +75,8 @@ pub(crate) fn open_pool(
     with_relaxed_capture_mode(|| unsafe { open_memory_pool(pool.handle(), reader.cu_device()) })
 }
 
-/// Allows the reader's context to access the memory that is allocated without a memory pool in the
-/// owner's context. If an earlier call has already enabled this access, the call succeeds.
+/// Allows the reader's context to access all memory that is allocated in the owner's context
+/// without a memory pool. If an earlier call has already enabled this access, the call succeeds.
 pub(crate) fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
     bind(reader)?;
     // SAFETY: both contexts are alive while their owners are borrowed.

@@ -1,5 +1,5 @@
-//! The device memory that stores the shapes of one pool. The memory is divided into cells of equal
-//! size. The blocks that contain the cells are freed when the pool is dropped.
+//! The device memory that stores the shapes of one pool. The memory for shapes is divided into
+//! cells of equal size. Dropping the pool frees the blocks that contain the cells.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,21 +8,21 @@ use pool_driver::calls::Address;
 use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 
-/// The maximum number of axes that a shape on the device can have.
+/// The maximum number of axes of a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
-/// The number of integers that one shape consists of: the rank, a start, and the length and the
-/// stride of each axis.
+/// The number of integers in one shape: the rank, a start offset, and the length and the stride of
+/// each axis.
 pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 
-/// The number of bytes that one shape occupies.
+/// The number of bytes in one shape.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// The number of cells in one slab. A slab must not have more cells than its mask has bits.
+/// The number of cells in one slab. A slab must not have more cells than its bit mask has bits.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. The lock is held only while cells are acquired or returned, and while
-/// slabs are added or removed, but never during a driver call.
+/// The slabs of one pool. The lock is held only to acquire or return cells, and to add or remove
+/// slabs. The lock is never held during a driver call.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
@@ -30,21 +30,21 @@ pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 #[derive(Debug)]
 pub(crate) struct Slab {
     address: Address,
-    /// A mask that contains one bit for each cell. A bit is set if its cell is free.
+    /// A bit mask with one bit for each cell. The bit of a free cell is set.
     free: u64,
 }
 
-/// A cell that stores one shape. Dropping this value returns the cell to its slab. Cells are
-/// written in order on the pool's stream, so a new shape is written only after all work that reads
-/// the previous shape.
+/// A cell that stores one shape. Dropping this value returns the cell to its slab. Writes to cells
+/// are ordered on the pool's stream, so a new shape is written only after all work that reads the
+/// previous shape.
 pub(crate) struct ShapeCell {
     address: Address,
     home: Arc<ShapeCells>,
 }
 
 impl ShapeCells {
-    /// Acquires a free cell. If no slab has a free cell, this method creates a slab with
-    /// `allocate`, which returns a block of the given number of bytes.
+    /// Acquires a free cell. If no slab has a free cell, this method creates a slab. The function
+    /// `allocate` returns a block of the given size for the slab.
     pub(crate) fn take(
         self: &Arc<Self>,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
@@ -57,13 +57,14 @@ impl ShapeCells {
         Ok(ShapeCell { address, home: Arc::clone(self) })
     }
 
-    /// Allocates a new slab, and acquires the first cell of the slab.
+    /// Allocates a new slab, and acquires its first cell.
     #[cold]
     fn take_of_new_slab(
         &self,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
     ) -> Result<Address, CudaError> {
-        // The first cell of the slab is in use. All other cells are free.
+        // The bit of the first cell is clear, because this cell is in use. All other cells are
+        // free.
         let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
@@ -71,8 +72,8 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Removes and returns all slabs, so that they can be freed. After this call, no code may use
-    /// any shape.
+    /// Removes and returns all slabs, so that they can be freed. No code may use any shape after
+    /// this call.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }
@@ -97,7 +98,7 @@ impl Slab {
         Some(self.address + (cell * CELL_BYTES) as Address)
     }
 
-    /// Marks a cell as free, and returns `true`, if the cell belongs to this slab.
+    /// Marks a cell as free and returns `true` if the cell belongs to this slab.
     fn put_back(&mut self, address: Address) -> bool {
         let cell = address.wrapping_sub(self.address) / CELL_BYTES as Address;
         let is_within = cell < CELLS as Address;

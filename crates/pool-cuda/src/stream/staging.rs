@@ -1,17 +1,16 @@
-//! Page-locked buffers for copies between pageable host memory and the device. A buffer is created
-//! by the first copy that needs it, and is reused by later copies.
+//! Manages page-locked buffers for copies between pageable host memory and the device. The first
+//! copy that needs a buffer creates it, and later copies reuse the buffer.
 //!
-//! Because all copies use these buffers, the driver never accesses the caller's memory, even after
-//! a failure. A copy to the device returns before the device has performed the copy.
+//! All copies use these buffers, so the driver never accesses the caller's memory, even after a
+//! failure. A copy to the device returns before the device has completed the copy.
 //!
-//! Each buffer is a [`PageLocked`], which also tracks the pending copies that use the buffer. The
+//! Each buffer is a [`PageLocked`], which also tracks the pending copies that use it. The
 //! `StagingPool` of `pool-graph` also uses this type. This module only selects a buffer for each
-//! copy. A small number of buffers is created, each when it is first needed. If all buffers are in
-//! use, a copy waits for one of them.
+//! copy. The pool creates a small number of buffers, each on first use. If all buffers are in use,
+//! a copy waits for one of them.
 //!
-//! While a copy uses a buffer, the copy moves the buffer out of the array. If user code, such as a
-//! hook of the allocator, starts another copy during this time, the other copy uses a different
-//! buffer.
+//! A copy moves its buffer out of the array while it uses the buffer. If user code, such as an
+//! allocator's hook, starts another copy in the meantime, that copy uses a different buffer.
 
 use std::cell::Cell;
 use std::fmt;
@@ -30,10 +29,10 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// The maximum number of buffers in one pool.
 const BUFFERS: usize = 4;
 
-/// The buffers of one pool, which are used in rotation.
+/// The buffers of one pool, which copies use in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// The cells that store the buffers. A cell is empty until its buffer is created, and while a
+    /// The cells that store the buffers. A cell is empty before its buffer is created, and while a
     /// copy uses the buffer.
     places: [Cell<Option<PageLocked>>; BUFFERS],
     /// The index of the next buffer in the rotation.
@@ -48,13 +47,13 @@ struct BufferLease<'s> {
 }
 
 impl Staging {
-    /// Copies bytes from the host to the device. When this method returns, `from` has been read
-    /// completely.
+    /// Copies bytes from the host to the device. This method has finished reading `from` when it
+    /// returns.
     ///
     /// # Safety
     ///
     /// The range at `to` must be allocated, and must be at least as long as `from`. The caller must
-    /// have the right to write this range in stream order.
+    /// be allowed to write this range in stream order.
     pub(crate) unsafe fn upload(
         &self,
         to: Address,
@@ -73,14 +72,14 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes an element repeatedly to the device. The bytes of the element are passed as a slice.
-    /// This method writes `length` elements, or the number of elements that fit in one buffer,
-    /// whichever is smaller. The return value is the number of elements that were written.
+    /// Fills device memory with copies of one element. The element is passed as a slice of bytes.
+    /// This method writes `length` elements, or fewer if one buffer cannot hold `length` elements.
+    /// Returns the number of elements that were written.
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`upload`](Self::upload), with a range of `length`
-    /// elements at `to`. The element must contain at least one byte.
+    /// The safety contract of [`upload`](Self::upload) applies, with a range of `length` elements
+    /// at `to`. The element must contain at least one byte.
     pub(crate) unsafe fn upload_repeated(
         &self,
         to: Address,
@@ -90,7 +89,7 @@ impl Staging {
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
-            // An element that is longer than one buffer is written only once. SAFETY: the caller
+            // If an element is longer than one buffer, it is written only once. SAFETY: the caller
             // upholds the safety contract for the whole range, which includes the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
@@ -105,12 +104,12 @@ impl Staging {
         Ok(count)
     }
 
-    /// Copies bytes from the device to the host. When this method returns, the copy is complete.
+    /// Copies bytes from the device to the host. The copy is complete when this method returns.
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`upload`](Self::upload), except that the range at
-    /// `from` is read instead of written.
+    /// The safety contract of [`upload`](Self::upload) applies, but the range at `from` is read
+    /// instead of written.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -155,8 +154,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Waits for the copies that use the buffer at an index, and returns the buffer. If a copy that
-    /// used this buffer was lost, this method returns another buffer.
+    /// Waits for the copies that use the buffer at an index, and returns the buffer. If a graph
+    /// from other code contains a copy that uses this buffer, this method returns another buffer.
     fn free_at(
         &self,
         index: usize,
@@ -186,7 +185,7 @@ impl Staging {
         Ok(None)
     }
 
-    /// Returns the buffer at an index, which may still be in use by a copy. If the cell is empty,
+    /// Returns the buffer at an index, even if a copy still uses the buffer. If the cell is empty,
     /// this method creates a buffer.
     fn take_at(
         &self,
@@ -210,7 +209,7 @@ impl Staging {
     }
 
     /// Stores a buffer in the cell at its index, or in another empty cell. If user code has filled
-    /// all cells by then, the buffer is freed.
+    /// all cells in the meantime, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -221,8 +220,8 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the bytes of the buffer. The slice is empty if a copy may be pending, but every
-    /// caller has already waited for pending copies.
+    /// Returns the bytes of the buffer. The slice would be empty if a copy were pending, but every
+    /// caller has waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }
@@ -246,8 +245,8 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // If a copy that used the buffer was lost, the buffer is leaked, because a graph may
-        // contain the buffer's address.
+        // If a graph from other code may use the buffer, the buffer is leaked, because the graph
+        // contains the buffer's address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

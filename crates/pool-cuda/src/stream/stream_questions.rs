@@ -1,25 +1,25 @@
-//! Detects that cudarc is copying from a pool to another device. During cudarc's `memcpy_dtod`, the
-//! target's stream is not passed to any trait method. The pool can therefore detect a copy to
-//! another device only by the order of cudarc's calls.
+//! Detects copies that cudarc makes from a pool to another device. cudarc's `memcpy_dtod` does not
+//! pass the target's stream to any trait method. The pool can detect a copy to another device only
+//! by the order of cudarc's calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
-//! `memcpy_dtod` queries the source's stream a second time, and requests the pointer for the
-//! source's stream. The method then makes the target's stream wait for the source's stream. The
-//! target's stream also uses the memory, but cudarc never passes that stream to the pool. If a
-//! pointer is requested after two consecutive queries, the pool therefore assumes that another
-//! device may use the pointer. If this assumption is wrong, the only cost is an unnecessary wait.
+//! `memcpy_dtod` queries the source's stream again, and requests the pointer for the source's
+//! stream. `memcpy_dtod` then makes the target's stream wait for the source's stream. The target's
+//! stream also uses the memory, but cudarc never passes this stream to the pool. If cudarc requests
+//! a pointer after two consecutive queries, the pool assumes that another device may use the
+//! pointer. A wrong assumption costs only an unnecessary wait.
 
 use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
 /// The block whose stream cudarc queried last, and the number of consecutive queries for this
-/// block. The value is `None` after a pointer has been returned.
+/// block. The value is `None` after the pool has returned a pointer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 
 impl StreamQuestions {
-    /// Notes that cudarc queried the stream of a block.
+    /// Records that cudarc queried the stream of a block.
     pub(crate) fn note(&self, block: Address) {
         let times = match self.0.get() {
             Some((before, times)) if before == block => times.saturating_add(1),
@@ -28,8 +28,8 @@ impl StreamQuestions {
         self.0.set(Some((block, times)));
     }
 
-    /// Ends the sequence of queries, because the pool returns a pointer to the block. Returns
-    /// `true` if another device may use the pointer.
+    /// Ends the sequence of queries when the pool returns a pointer to the block. Returns `true` if
+    /// another device may use the pointer.
     pub(crate) fn end(&self, block: Address) -> bool {
         self.0.take().is_some_and(|(asked, times)| asked == block && times > 1)
     }

@@ -1,6 +1,6 @@
-//! Operations on the contents of views: copies to and from the host, copies between views on any
-//! devices, and fills. All operations are enqueued on the pool's stream. Only copies to the host
-//! block the host until the device has completed them.
+//! Implements copies to and from the host, copies between views on any devices, and fills. All
+//! operations are enqueued on the pool's stream. Only copies to the host block the host until the
+//! device has completed them.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -11,12 +11,12 @@ use crate::view::fill;
 use crate::view::transfer;
 
 impl<T> PoolViewMut for DeviceViewMut<'_, T> {
-    /// Copies elements from the host to the device. When this method returns, `source` has been
-    /// read completely, but the copy may still be pending on the pool's stream.
+    /// Copies elements from the host to the device. This method has finished reading `source` when
+    /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. This method may read your memory after
-    /// the call has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still read
+    /// your memory after it has returned.
     ///
     /// # Errors
     ///
@@ -44,9 +44,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
-    /// [`CudaError::Capturing`] if exactly one of the two pools has a captured stream, or if
-    /// exactly one uses memory of a graph. Returns [`CudaError::Call`] if the driver rejects the
-    /// copy.
+    /// [`CudaError::Capturing`] if only one of the two pools has a captured stream, or if only one
+    /// uses a graph's memory. Returns [`CudaError::Call`] if the driver rejects the copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -65,28 +64,28 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
             // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges
-            // are disjoint. The copy is ordered after all earlier uses of both ranges, and before
-            // all later uses of both ranges.
+            // are disjoint. All earlier uses of both ranges precede the copy, and all later uses of
+            // both ranges follow it.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges are
-        // disjoint. The copy is ordered after all earlier uses of both ranges, and before all later
-        // uses of both ranges.
+        // disjoint. All earlier uses of both ranges precede the copy, and all later uses of both
+        // ranges follow it.
         unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
 
     /// Sets all elements to the given value.
     ///
-    /// During a capture, a fill adds one or more nodes to the graph. The number and the kinds of
-    /// these nodes depend on the element type and the length, but never on the value. An update of
-    /// the graph can therefore use a different value. If an element is 1, 2 or 4 bytes in size, the
-    /// fill consists of one memset node. For elements of any other size, the fill writes the first
-    /// element and then repeatedly copies the elements that have already been written. Each copy
+    /// A fill during a capture adds one or more nodes to the graph. The element type and the length
+    /// determine the number and the kinds of these nodes. The value never affects them. You can
+    /// therefore update the graph with a different value. If an element has a size of 1, 2 or 4
+    /// bytes, the fill consists of one memset node. For any other element size, the fill writes the
+    /// first element and then repeatedly copies the elements that it has already written. Each copy
     /// doubles the number of written elements.
     ///
-    /// If the graph is captured without a session, the first element is written with one memset for
-    /// each 4 bytes. If the element size is not divisible by 4, the fill uses one memset for each 2
-    /// bytes or for each byte.
+    /// If the graph is captured without a session, the fill writes the first element with one
+    /// memset for each 4 bytes. If 4 does not divide the element size, the fill uses one memset for
+    /// each 2 bytes or for each byte.
     ///
     /// # Errors
     ///
@@ -148,8 +147,8 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host, and blocks until the copy is complete. The copy
-            /// runs after all work that has been enqueued so far on the pool's stream and on other
-            /// streams with uses of the memory.
+            /// waits for all work that has been enqueued so far on the pool's stream, and on other
+            /// streams that use the memory.
             ///
             /// The elements must implement [`PodElement`], because a kernel may have written any
             /// bit pattern.
@@ -186,8 +185,8 @@ macro_rules! both_kinds {
             where
                 T: PodElement,
             {
-                // `try_zeroed_vec` does not loop over zero-sized elements, because their number may
-                // be as large as `usize::MAX`.
+                // `try_zeroed_vec` does not loop over zero-sized elements, because there may be up
+                // to `usize::MAX` of them.
                 let requested = self.region().bytes;
                 let made = bytemuck::try_zeroed_vec(self.len());
                 let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;

@@ -1,5 +1,5 @@
-//! Implementations of cudarc's memory traits for views, so that cudarc's functions accept views on
-//! any stream of the device.
+//! Implements cudarc's memory traits for views, so that cudarc's functions accept views on any
+//! stream of the device.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use pool_core::PodElement;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::region::ViewAccess;
 
-/// Tells cudarc the length of the view and the stream of the pool.
+/// Provides the view's length and the pool's stream to cudarc.
 ///
-/// If cudarc's `memcpy_dtod` copies to another device, cudarc does not pass that device's stream to
-/// the pool. The pool recognizes such a copy by the order in which cudarc queries the stream and
-/// requests a pointer. If such a copy may be pending, the host waits for the primary contexts of
-/// all other devices before the memory is used again. While a `pool-graph` session is capturing,
-/// the host cannot wait, and the next use of the memory fails with
+/// If cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to the
+/// pool. The pool recognizes this copy by the order in which cudarc queries the stream and requests
+/// a pointer. If a copy to another device may be pending, the host waits for the primary contexts
+/// of all other devices before the pool reuses the memory. The host cannot wait while a
+/// `pool-graph` session is capturing, so the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
 /// blocking the host.
@@ -31,7 +31,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// Tells cudarc the length of the view and the stream of the pool, as for [`DeviceView`].
+/// Provides the view's length and the pool's stream to cudarc, like [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -43,30 +43,28 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Returns an address that work on `stream` may use. Work that uses the address runs after all
-/// earlier work on the pool's stream. Before the memory is used again, the pool's stream waits for
-/// `stream`. If `stream` is the pool's own stream, the pool makes no driver call.
+/// Returns an address for work on `stream`. Work that uses the address runs after all earlier work
+/// on the pool's stream. The pool's stream waits for `stream` before the memory is used again. If
+/// `stream` is the pool's own stream, the pool does not call the driver.
 ///
-/// Drop the returned guard after the work has been enqueued, as cudarc's own functions do. If the
+/// Drop the returned guard after you have enqueued the work, as cudarc's own functions do. If the
 /// stream is [announced](crate::announce), the guard does nothing. If the stream is not announced,
 /// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
 /// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
-/// stream's context. While a `pool-graph` session is capturing, the pool cannot wait, and the next
+/// stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the next
 /// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
-/// driver rejects copies and fills at address 0, so cudarc's methods for copies and fills return an
-/// error. Libraries that pass the address to kernels, such as cuBLAS, do not receive an error. A
-/// kernel that accesses address 0 faults, and the CUDA context becomes unusable. For such
-/// libraries, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the
-/// error directly.
+/// driver rejects copies and fills at address 0, so cudarc's copy and fill methods return an error.
+/// Libraries that pass the address to kernels, such as cuBLAS, receive no error. A kernel that
+/// accesses address 0 faults, which makes the CUDA context unusable. For libraries that pass the
+/// address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which
+/// return the error directly.
 ///
-/// The elements must implement [`PodElement`], as for
-/// [`PoolView::copy_to_vec`](pool_core::PoolView::copy_to_vec), because cudarc may read
-/// uninitialized bytes through the pointer. For example, memory that is used in a capture is not
-/// written until the graph runs. Elements of other types can be read [as
-/// bytes](DeviceView::as_bytes).
+/// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
+/// the pointer. For example, memory that is acquired during a capture stays uninitialized until the
+/// graph runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277
 /// use pool_cuda::DeviceView;
@@ -82,15 +80,14 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns an address for reading, with the same guarantees as for [`DeviceView`].
+/// Returns an address for reading, with the guarantees that [`DeviceView`] documents.
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
-/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
-/// returns.
+/// Returns an address for writing, with the same guarantees as [`DevicePtr`].
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Exclusive)

@@ -1,4 +1,4 @@
-//! The trait for backends whose pools return device views.
+//! Defines the trait for backends whose pools return device views.
 
 use pool_core::{PoolBackend, SlotRef, Stacked};
 use pool_driver::error::CudaError;
@@ -11,8 +11,8 @@ use crate::view::shape_descriptor::ShapeDescriptor;
 /// A backend whose memory is on a CUDA device: [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked).
 /// This trait is sealed.
 ///
-/// A function that launches kernels from a scope can accept both backends by declaring its
-/// parameter as `Scope<'_, B>` with `B: DevicePool`.
+/// A function that launches kernels can accept both backends by declaring a parameter of type
+/// `Scope<'_, B>` with `B: DevicePool`.
 pub trait DevicePool:
     PoolBackend<
         Context = DeviceStream,
@@ -31,7 +31,7 @@ pub(crate) mod sealed {
     use super::{Cuda, PoolBackend, SlotRef, Stacked};
 
     pub trait DevicePool: PoolBackend {
-        /// Converts a reference to a slot into the type of reference that device views store.
+        /// Converts a reference to a slot into the type that device views store.
         fn of_views(slot: SlotRef<Self>) -> SlotRef<Cuda>;
     }
 

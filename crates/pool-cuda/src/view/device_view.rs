@@ -1,5 +1,5 @@
-//! Views of device memory, which a pool returns when arrays are acquired. Like a slice, a view
-//! borrows from its pool. A view consists of an address and a length, and has no destructor.
+//! Defines views of device memory, which a pool returns when arrays are acquired. Like a slice, a
+//! view borrows from its pool. A view consists of an address and a length, and has no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,13 +16,13 @@ use crate::view::region::Region;
 /// An exclusive view of elements in device memory, similar to `&mut [T]` for host memory.
 ///
 /// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
-/// device. A view can be passed directly to a kernel on the pool's stream (see
-/// [`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
-/// that is captured with cudarc does not keep alive the memory that its nodes use. The `launch`
-/// method of cudarc does not check whether this memory still exists. The same applies to the memory
-/// of cudarc's own slices. Launch a graph that uses views only while these views are alive.
-/// Alternatively, capture it with `pool-graph`, whose graphs own their memory. To pass a view to a
-/// type of another crate, use the raw address:
+/// device. You can pass the view directly to a kernel on the pool's stream (see
+/// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
+/// [`on`](Self::on)). A graph that cudarc captures does not keep alive the memory that its nodes
+/// use. The `launch` method of cudarc does not check that this memory still exists. A captured
+/// graph does not keep cudarc's own slices alive either. Launch a graph that uses views only while
+/// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their
+/// memory. To pass a view to a type of another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -84,7 +84,7 @@ impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
     /// During `'s`, `slot` must contain `block`. The first `length` elements of `T` in `block` must
-    /// be valid values of `T`, and no other code may access these elements during `'s`.
+    /// be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the caller upholds the safety contract, and the region is used only inside this
@@ -125,8 +125,8 @@ impl<'s, T: Element> DeviceView<'s, T> {
 impl<'s, T> DeviceView<'s, T> {
     /// # Safety
     ///
-    /// The safety contract is the same as for [`DeviceViewMut::new`], except that other shared
-    /// views of the elements may exist.
+    /// The safety contract of [`DeviceViewMut::new`] applies, but other shared views of the
+    /// elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the caller upholds the safety contract, and the region is used only inside this
@@ -162,7 +162,7 @@ impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Implements the methods that the shared and the exclusive view have in common.
+/// Implements the common methods of shared and exclusive views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -180,9 +180,9 @@ macro_rules! both_kinds {
                 self.length == 0
             }
 
-            /// Returns the device address of the elements, or 0 if the view is empty. Before you
-            /// use the address on a stream other than the pool's stream, call
-            /// [`record_use`](crate::record_use).
+            /// Returns the device address of the elements, or 0 if the view is empty. Call
+            /// [`record_use`](crate::record_use) before you use the address on a stream other than
+            /// the pool's stream.
             #[inline]
             #[must_use]
             pub fn address(&self) -> u64 {
@@ -195,8 +195,8 @@ macro_rules! both_kinds {
                 self.region.stream().device().ordinal()
             }
 
-            /// Returns the pool's stream. Work on this stream can use the view without any explicit
-            /// ordering.
+            /// Returns the pool's stream. Work on the pool's stream can use the view without
+            /// explicit ordering.
             #[must_use]
             pub fn pool_stream(&self) -> &Arc<CudaStream> {
                 self.region.stream().stream()
@@ -241,30 +241,28 @@ mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// Orders a stream with the pool's stream; see [`record_use`](super::record_use).
+        /// Orders a stream with the pool's stream (see [`record_use`](super::record_use)).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }
 
-/// Informs the pool that a stream uses the memory of a view through a raw pointer.
+/// Informs the pool that work on a stream uses a view's memory through a raw pointer.
 ///
-/// This function makes the stream wait for all earlier work on the pool's stream. The memory may
-/// later be used on the pool's stream, reused or freed. Before that, the pool's stream waits for
-/// all work on `stream` that has been enqueued by that time. This order does not depend on a
-/// destructor.
+/// This function makes the stream wait for all earlier work on the pool's stream. Before the memory
+/// is reused, freed, or used on the pool's stream, the pool's stream waits for all work that has
+/// been enqueued on `stream`. The order does not depend on a destructor.
 ///
-/// If another library created the stream, always use the stream through this `Arc`; see
-/// [`DeviceView::on`]. If the stream is the per-thread default stream, this function blocks the
+/// If another library created the stream, enqueue work only through this `Arc` and its clones (see
+/// [`DeviceView::on`]). If the stream is the per-thread default stream, this function blocks the
 /// host.
 ///
 /// # Errors
 ///
 /// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
-/// another device or context, unless that device has been granted
-/// [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if exactly one of the
-/// two streams is being captured. The method also returns this error if both streams are being
-/// captured and another stream used the memory before the capture began. Returns
-/// [`CudaError::Call`] if the driver fails to order the streams.
+/// another device or context that has no [access](crate::CudaDevice::let_peer). Returns
+/// [`CudaError::Capturing`] if only one of the two streams is being captured. The same error is
+/// returned if both streams are being captured, and another stream used the memory before the
+/// capture. Returns [`CudaError::Call`] if the driver fails to order the streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

@@ -1,7 +1,7 @@
-//! Fills of device memory on the pool's stream. A fill writes one element repeatedly.
+//! Fills device memory on the pool's stream. A fill writes one element repeatedly.
 //!
-//! **During a capture**, the nodes of a fill depend on the element size and on the length, but
-//! never on the value. An update of the graph may change "both the value and pointer address" of a
+//! **During a capture**, the element size and the length determine the nodes of a fill. The value
+//! never affects them. An update of the graph may change "both the value and pointer address" of a
 //! memset node. However, "changing other aspects of the memset (width, height, element size or
 //! pitch) may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An
 //! update cannot change the kinds or the number of the nodes.
@@ -11,11 +11,12 @@
 //! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! Each copy on the device doubles the number of elements that have been written. A unit consists
-//! of 4, 2 or 1 bytes, whichever is the largest of these sizes that divides the element size. If a
-//! graph is captured without a session, the fill writes the first element with one memset per unit.
-//! Such a graph cannot keep host memory alive. A fill never uses two-dimensional memsets, because a
-//! graph update cannot change them ("for 2d memsets, all dimension changes are rejected").
+//! Each copy on the device doubles the number of elements that the fill has written. A unit
+//! consists of 4, 2 or 1 bytes, whichever is the largest size that divides the element size. If a
+//! graph is captured without a session, the fill writes the first element with one memset for each
+//! unit. A graph without a session cannot keep host memory alive. A fill never uses two-dimensional
+//! memsets, because a graph update cannot change them ("for 2d memsets, all dimension changes are
+//! rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -26,15 +27,16 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of a fill's first copy, if the source keeps the copied host memory alive.
+/// The size in bytes of the first copy of a fill, if the source can keep host memory alive for this
+/// copy.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
-/// Writes an element `length` times in succession. The bytes of the element are passed as a slice.
+/// Writes `length` copies of an element. The bytes of the element are passed as a slice.
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must have the right to write this range in stream
-/// order on the pool's stream.
+/// The range must be allocated, and the caller must be allowed to write it in stream order on the
+/// pool's stream.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,
     to: Address,
@@ -71,8 +73,8 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// A nonempty element, the address where the fill begins, and the number of repetitions. The number
-/// of repetitions is not 0.
+/// An element of at least one byte, the address at which the fill begins, and the number of
+/// repetitions. The number of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,
@@ -87,7 +89,7 @@ impl Repetition<'_> {
         self.element.chunks_exact(bytes).map(Unit::new)
     }
 
-    /// Returns the element as a single unit, or `None` if no unit is as long as the element.
+    /// Returns the element as a single unit, or `None` if no unit has the element's size.
     fn only_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         (first.bytes() == self.element.len()).then_some(first)
@@ -104,7 +106,7 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`fill`].
+    /// The safety contract of [`fill`] applies.
     unsafe fn begin_from_source(&self, source: &dyn BlockSource) -> Result<usize, CudaError> {
         let first = (SOURCE_FILL_BYTES / self.element.len()).clamp(1, self.length);
         let requested = self.element.len() * first;
@@ -121,7 +123,7 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`fill`].
+    /// The safety contract of [`fill`] applies.
     unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
         let mut to = self.to;
         for unit in self.units() {
@@ -134,12 +136,12 @@ impl Repetition<'_> {
     }
 
     /// Writes the remaining elements by copying the elements that have already been written. Each
-    /// copy is twice as long as the copy before it.
+    /// copy is twice as long as the previous copy.
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`fill`]. The first `elements` elements must have
-    /// been written earlier in the stream, and `elements` must be at least 1.
+    /// The safety contract of [`fill`] applies. The first `elements` elements must have been
+    /// written earlier in the stream, and `elements` must be at least 1.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
         let mut done = elements * self.element.len();
@@ -190,7 +192,7 @@ impl Unit {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`fill`], with a range of `count` units.
+    /// The safety contract of [`fill`] applies, with a range of `count` units.
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
             // SAFETY: the caller upholds this method's safety contract.

@@ -1,5 +1,5 @@
-//! Lets kernels receive views as arguments. A view can be passed directly to a kernel on the pool's
-//! own stream. A kernel on another stream receives the view in the form of an [`OnStream`].
+//! Allows kernels to receive views as arguments. A view can be passed directly to a kernel on the
+//! pool's own stream. A kernel on another stream receives an [`OnStream`] that represents the view.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pool_driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
-/// A view that is an argument of a kernel on a stream other than the pool's stream.
+/// A kernel argument that represents a view, for a stream other than the pool's stream.
 /// [`DeviceView::on`] and [`DeviceViewMut::on`] create this argument, and order the kernel's stream
 /// with the pool's stream.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ impl OnStream<'_> {
 
 impl<T> DeviceView<'_, T> {
     /// Returns an argument for a kernel on `stream` that reads the elements. The method makes
-    /// `stream` wait for the pool's stream, and the pool's stream waits for `stream` before the
-    /// memory is used again.
+    /// `stream` wait for the pool's stream. The pool's stream waits for `stream` before the memory
+    /// is used again.
     ///
-    /// If another library created the stream (see `wrap_borrowed_stream`), always use the stream
-    /// through this `Arc`. If the pool holds the last reference to a stream, the pool assumes that
-    /// no further work will be enqueued on the stream. If `stream` is the per-thread default
-    /// stream, this method blocks the host. The argument may be sent to another thread, which has a
-    /// different default stream.
+    /// If another library created the stream (see `wrap_borrowed_stream`), enqueue work only
+    /// through this `Arc` and its clones. If the pool holds the last reference to a stream, it
+    /// assumes that no code will enqueue further work on the stream. If `stream` is the per-thread
+    /// default stream, this method blocks the host, because the argument may be sent to a thread
+    /// with a different default stream.
     ///
     /// # Errors
     ///
@@ -49,8 +49,8 @@ impl<T> DeviceView<'_, T> {
 }
 
 impl<T> DeviceViewMut<'_, T> {
-    /// Returns an argument for a kernel on `stream` that writes the elements. [`DeviceView::on`]
-    /// describes how the two streams are ordered.
+    /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
+    /// streams like [`DeviceView::on`].
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ impl<T> DeviceViewMut<'_, T> {
 }
 
 // SAFETY: the pushed argument is the view's address, which is stored in the view, and the builder
-// borrows the view for its whole lifetime. The safety contract of `launch` requires that the kernel
-// is launched on the pool's own stream.
+// borrows the view for its whole lifetime. The safety contract of `launch` requires a launch on the
+// pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceView<'_, T>) -> &mut Self {
@@ -72,8 +72,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'
 }
 
 // SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
-// lifetime. The safety contract of `launch` requires that the kernel is launched on the pool's own
-// stream.
+// lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceViewMut<'_, T>) -> &mut Self {
@@ -82,8 +81,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArg
 }
 
 // SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
-// lifetime. The safety contract of `launch` requires that the kernel is launched on the pool's own
-// stream.
+// lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b mut DeviceViewMut<'_, T>) -> &mut Self {

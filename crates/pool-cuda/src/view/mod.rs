@@ -1,4 +1,4 @@
-//! Views of device memory, their operations, and the implementations of cudarc's traits for views.
+//! Implements views of device memory, their operations, and cudarc's traits for views.
 
 pub(crate) mod block;
 mod contents;

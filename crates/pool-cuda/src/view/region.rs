@@ -1,6 +1,6 @@
-//! The part of a view that is common to all view types. The common part consists of an address in
-//! the block of a slot, and a reference to the slot. Through the slot, a view accesses the pool's
-//! stream and the pool's notes of other streams.
+//! Implements the common part of all view types. The common part consists of an address in a slot's
+//! block and a reference to the slot. Through the slot, a view accesses the pool's stream and the
+//! other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,26 +17,24 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when it is dropped. Such a guard is sufficient for the pool's own
-/// stream, which needs no event. Such a guard is also sufficient for streams that the pool knows,
-/// because the pool itself waits for them.
+/// A guard that does nothing when it is dropped. The pool returns this guard for its own stream,
+/// which needs no event. The pool also returns this guard for streams that it knows, because the
+/// pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
-/// The kind of access that a pointer from a view is used for.
+/// The kind of access for which a view returns a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// Access through a view while neither another view of the same bytes nor a guard from such a
-    /// view is in use.
+    /// No other view of these bytes is in use, and no guard from such a view exists.
     Exclusive,
 }
 
 /// The part of a block that a view covers.
 ///
-/// A region is used only inside a view, before the lifetime `'s` of that view has ended. The
-/// region's slot is therefore alive and below the cursor, and the slot's block has not been
-/// replaced. Because a [`SlotRef`] is not `Send`, a region can be used only on the thread that owns
-/// the pool.
+/// A region is used only inside a view, before the view's lifetime `'s` has ended. The region's
+/// slot is therefore still acquired, and its block has not been replaced. A region can be used only
+/// on the pool's thread, because a [`SlotRef`] is not `Send`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -49,11 +47,12 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// The region must be used only inside a view that covers these bytes and that was returned by
-    /// the slot's pool.
+    /// The region must be used only inside a view that covers these bytes and that the slot's pool
+    /// has returned.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // In a stack, even an empty array has an address, which is replaced by 0 here.
+        // An empty region has address 0, although a stack assigns an address even to an empty
+        // array.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
@@ -73,9 +72,9 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that the pool orders as a unit when the region is used. If the region is
-    /// in a slot, the pool orders the slot's whole block as a unit. If the region is in a stack,
-    /// the pool orders only the region's own bytes.
+    /// Returns the bytes whose uses the pool orders together with the uses of this region. In a
+    /// slot, the pool orders all uses of the slot's block together. In a stack, the pool orders
+    /// only the uses of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -93,21 +92,22 @@ impl Region {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// Returns the region's address as a pointer. If the region is empty, this pointer does not
-    /// point into the pool's memory.
+    /// Returns the region's address as a pointer. The pointer of an empty region does not point
+    /// into the pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
     }
 
-    /// Arms the slot that contains the region's bytes.
+    /// Arms the slot that contains the region's bytes, so that the slot's next acquire waits for
+    /// other streams.
     fn arm(&self) {
         // SAFETY: the region is used only while its view is in use, the view covers these bytes,
         // and this code runs on the pool's thread.
         unsafe { self.slot.arm_bytes(self.start(), self.bytes) };
     }
 
-    /// Makes the pool's stream wait for all other streams that use the block. This method must be
-    /// called before every use of the region on the pool's own stream.
+    /// Makes the pool's stream wait for all other streams that use the block. Call this method
+    /// before each use of the region on the pool's own stream.
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
@@ -117,9 +117,9 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream, so that the stream can use the region. The pool
-    /// waits for that stream before it reuses or frees the memory, or uses the memory on its own
-    /// stream.
+    /// Makes a stream wait for the pool's stream, so that work on the stream can use the region.
+    /// The pool waits for that stream before it reuses or frees the memory, or uses the memory on
+    /// its own stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -128,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Does the same as [`lend`](Self::lend), but also accepts streams of other devices, as copies
-    /// between devices require.
+    /// Makes a stream wait like [`lend`](Self::lend), but also accepts streams of other devices,
+    /// which copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -150,7 +150,7 @@ impl Region {
         own.other_streams().lend(self.ordered(), self.borrower(stream, user)?, own.stream())
     }
 
-    /// Arms the slot, and checks whether the stream may use the slot's block.
+    /// Arms the region's slot, and checks whether the stream may use the slot's block.
     fn borrower<'b>(
         &self,
         stream: &'b CudaStream,
@@ -160,12 +160,11 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. The method returns the address for work on the
-    /// stream, and a guard that must be dropped after this work has been enqueued.
+    /// Orders a stream with the pool's stream. Returns the address for work on the stream. The
+    /// method also returns a guard that must be dropped after this work has been enqueued.
     ///
-    /// If the streams cannot be ordered, the method returns address 0. The driver rejects copies
-    /// and fills at this address. The error is stored, and [`DeviceStream::take_unanswered`]
-    /// returns it later.
+    /// Returns address 0 if the streams cannot be ordered. The driver rejects copies and fills at
+    /// address 0. [`DeviceStream::take_unanswered`] returns the error later.
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -183,8 +182,8 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard for work on a stream other than the pool's stream, like
-    /// [`pointer_for`](Self::pointer_for).
+    /// Returns the address and the guard like [`pointer_for`](Self::pointer_for), for work on a
+    /// stream other than the pool's stream.
     fn pointer_for_other<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -209,8 +208,8 @@ impl Region {
         }
     }
 
-    /// Orders a stream other than the pool's stream with the pool's stream. If the pool does not
-    /// know the stream, the method returns the event that the guard must record.
+    /// Orders another stream with the pool's stream. If the pool does not know the stream, the
+    /// method returns the event that the guard must record.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -230,19 +229,19 @@ impl Region {
     }
 
     /// Returns the address for a copy that runs on the pool's own stream and may write to another
-    /// device. The method also notes that the other device uses the memory.
+    /// device. The method also records that the other device uses the memory.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // A hook of the allocator may have made another context current while the note was added.
-        // The stream's context is made current again, because cudarc goes on to use the stream's
-        // raw handle.
+        // An allocator's hook may have made another context current while the pool recorded the
+        // use. cudarc will use the stream's raw handle next, so the stream's context must be
+        // current.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Records that cudarc queried the pool's stream. A copy to another device begins with a query
-    /// of the pool's stream.
+    /// Records that cudarc queried the pool's stream. Two queries before a request for a pointer
+    /// indicate a copy to another device.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
     }
@@ -266,8 +265,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for work on the pool's own stream after the other streams could not be
-    /// ordered with events.
+    /// Returns the address for work on the pool's own stream if events could not order the other
+    /// streams.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
@@ -277,9 +276,9 @@ impl Region {
         if waited { self.address } else { 0 }
     }
 
-    /// Stores the error that occurred when the streams could not be ordered. If a driver call
-    /// failed, the host then waits for the same streams one after another, because these waits use
-    /// different driver calls. The method returns `true` if all of these waits succeeded.
+    /// Stores the error that occurred while the streams were being ordered. After a failed driver
+    /// call, the host waits for the same streams one after another, because these waits use
+    /// different driver calls. Returns `true` if all of these waits succeed.
     #[cold]
     fn in_spite_of(
         &self,

@@ -1,6 +1,6 @@
-//! Shapes in device memory. Kernels read the lengths and strides of arrays with a dynamic rank from
-//! these shapes. Each entry of the shape cache stores the address of one shape on the device. The
-//! same shape therefore does not need to be copied again.
+//! Stores shapes in device memory, from which kernels read the lengths and strides of arrays with a
+//! dynamic rank. Each entry of the shape cache contains the address of one shape on the device. The
+//! pool therefore copies each cached shape to the device only once.
 
 use std::marker::PhantomData;
 
@@ -12,8 +12,8 @@ use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
 /// The lengths and strides of an array, which are stored in device memory. All numbers are `u64`s,
-/// in this order: the rank r, a start of 0, r lengths, and r row-major strides in elements. A
-/// `DeviceShape` can be passed to a kernel on the pool's stream.
+/// in this order: the rank r, a start offset of 0, r lengths, and r row-major strides in elements.
+/// You can pass a `DeviceShape` to a kernel on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -45,21 +45,21 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// A trait that adds a method to `Scope`. The method acquires arrays whose shapes kernels can read
-/// from device memory.
+/// A trait that adds a method to `Scope` for arrays whose shapes kernels can read from device
+/// memory.
 pub trait AcquireShaped<'s> {
-    /// Acquires an array with a dynamic rank and unspecified contents, together with its shape on
-    /// the device.
+    /// Acquires an array with a dynamic rank, without initializing its elements, together with its
+    /// shape on the device.
     ///
-    /// If the slot already stores the shape, the shape is not copied to the device.
+    /// The method does not copy the shape to the device if the slot has already stored this shape.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::RankTooLarge`] if the array has more than 15 axes. Returns
     /// [`CudaError::Capturing`] if the shape is new and the pool's stream is being captured, unless
     /// the pool has a [source](crate::BlockSource). Returns the same errors as
-    /// [`Scope::try_acquire`] if the array cannot be acquired. After an error, the next array that
-    /// the scope acquires uses the same slot.
+    /// [`Scope::try_acquire`] if the array cannot be acquired. After an error, the slot is
+    /// available for the next array of the scope.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -80,8 +80,8 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
-        // SAFETY: the acquire reserved `length` elements of the block for `'s`, no other view of
-        // these elements exists, and any bytes are a valid `PodElement`.
+        // SAFETY: the acquire reserved `length` elements of the block for `'s`, and no other view
+        // of these elements exists. Any bytes are a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {

@@ -1,4 +1,4 @@
-//! An entry of the shape cache, which stores the device address of a shape.
+//! Implements the entries of the shape cache, which store the device addresses of shapes.
 
 use pool_core::DynamicShape;
 use pool_driver::calls::Address;
@@ -7,14 +7,14 @@ use pool_driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 
-/// An entry of the shape cache, which belongs to a device array with a dynamic rank. After the
-/// first use of the shape, the entry contains the address of the lengths and strides.
+/// An entry of the shape cache, for a device array with a dynamic rank. After the first use of the
+/// shape, the entry contains the address of the lengths and strides.
 #[derive(Debug, Default)]
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
 impl ShapeDescriptor {
-    /// Returns the device address of the shape. The first call also writes the shape to this
-    /// address.
+    /// Returns the device address of the shape. The first call also writes the shape to device
+    /// memory.
     pub(crate) fn place(
         &mut self,
         shape: DynamicShape<'_>,
@@ -38,8 +38,8 @@ impl ShapeDescriptor {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
                 // SAFETY: the cell is allocated, has room for the maximum number of axes, and
-                // belongs to this shape. All work that reads an earlier shape from the cell comes
-                // before this write on the pool's stream.
+                // belongs to this shape. All work that reads an earlier shape from the cell
+                // precedes this write on the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }
@@ -47,8 +47,8 @@ impl ShapeDescriptor {
                 stream.bind_outside_capture("write a new shape")?;
                 let cell = take_cell(stream)?;
                 // SAFETY: the cell is allocated, has room for the maximum number of axes, and
-                // belongs to this shape. All work that reads an earlier shape from the cell comes
-                // before this write on the pool's stream.
+                // belongs to this shape. All work that reads an earlier shape from the cell
+                // precedes this write on the pool's stream.
                 unsafe { stream.staging().upload(cell.address(), bytes, stream.stream()) }?;
                 cell
             }
@@ -59,10 +59,10 @@ impl ShapeDescriptor {
     }
 }
 
-/// Acquires a cell from the device memory that the pool stores shapes in.
+/// Acquires a cell from the pool's memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // If this allocation fails, the pool does not retry it.
+        // If this allocation fails, the pool does not retry it after freeing its idle blocks.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

@@ -1,5 +1,6 @@
-//! Copies and fills of device memory on the pool's stream. The backend and its views call these
-//! functions with raw addresses. Only a copy to the host waits for the device.
+//! Copies and fills device memory on the pool's stream. The backend and its views call these
+//! functions with raw addresses. Only a copy to the host blocks until the device has completed the
+//! copy.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::error::CudaError;
@@ -10,8 +11,8 @@ use crate::stream::device_stream::DeviceStream;
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must have the right to write this range in stream
-/// order on the pool's stream.
+/// The range must be allocated, and the caller must be allowed to write it in stream order on the
+/// pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
     to: Address,
@@ -29,8 +30,8 @@ pub(crate) unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated, and they must not overlap. The caller must have the right to use
-/// both ranges in stream order on the pool's stream.
+/// Both ranges must be allocated, and they must not overlap. The caller must be allowed to use both
+/// ranges in stream order on the pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
     to: Address,
@@ -44,12 +45,12 @@ pub(crate) unsafe fn copy(
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
-/// Copies bytes from the host to the device. When this function returns, `from` has been read
-/// completely.
+/// Copies bytes from the host to the device. This function has finished reading `from` when it
+/// returns.
 ///
 /// # Safety
 ///
-/// The safety contract is the same as for [`set_bytes`].
+/// The safety contract of [`set_bytes`] applies.
 pub(crate) unsafe fn upload(
     stream: &DeviceStream,
     to: Address,
@@ -64,8 +65,8 @@ pub(crate) unsafe fn upload(
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must have the right to read this range in stream
-/// order on the pool's stream.
+/// The range must be allocated, and the caller must be allowed to read it in stream order on the
+/// pool's stream.
 pub(crate) unsafe fn download(
     stream: &DeviceStream,
     to: &mut [u8],

@@ -14,10 +14,9 @@ use super::idle_pools;
 
 /// A guard that owns one of the current thread's pools until the guard is dropped.
 ///
-/// Guards may be dropped in any order. When a guard is dropped, its pool is returned to the idle
-/// pools of the thread that drops it. Forgetting a guard leaks only the pool that the guard owns.
-/// If the guard owns a pool of `Stacked<Cpu>`, that pool may borrow its memory from the enclosing
-/// guard (see [`Stacked`](crate::Stacked)).
+/// Guards may be dropped in any order. Dropping a guard returns its pool to the idle pools of the
+/// current thread. Forgetting a guard leaks only the pool that the guard owns. A pool of
+/// `Stacked<Cpu>` may borrow its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -29,7 +28,7 @@ pub struct LocalGuard<B: LocalPool> {
 }
 
 /// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
-/// The methods of a guard use the idle pools of a single thread.
+/// A guard must stay on its thread, because its methods use the idle pools of this thread.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` can be used only on the thread that owns its pool",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
@@ -45,9 +44,9 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
 // SAFETY: no type implements `GuardMayLeaveItsThread`, so this implementation never applies.
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
-/// Acquires one of the current thread's pools and returns a guard that owns it. This function is an
-/// alternative to [`with_pool!`](crate::with_pool) that also allows the caller to trim and
-/// configure the pool and to read its statistics.
+/// Acquires one of the current thread's pools and returns a guard that owns the pool. Unlike
+/// [`with_pool!`](crate::with_pool), this function allows the caller to trim and configure the
+/// pool, and to read its statistics.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -127,28 +126,28 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.trim().plus(idle_pools::trim::<B>())
     }
 
-    /// Replaces the oversized blocks of this pool and of the thread's idle pools with smaller
-    /// blocks (see [`Compaction`]).
+    /// Replaces oversized blocks of this pool and of the thread's idle pools with smaller blocks
+    /// (see [`Compaction`]).
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
     /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own other resources besides memory. For example,
-    /// the pools of [`Cuda`](crate::Cuda) own streams. Only the idle pools of [`Cpu`](crate::Cpu)
-    /// and `Stacked<Cpu>` are kept.
+    /// The method also drops idle pools that may own more than memory. For example, the pools of
+    /// [`Cuda`](crate::Cuda) own streams. The method keeps the idle pools only for
+    /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>`.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
-    /// Replaces the configuration of this pool, of the thread's idle pools, and of every pool that
-    /// this thread creates after the call. Pools that are owned by other guards keep their
-    /// configuration. The byte limit applies to each pool separately.
+    /// Replaces the configuration of this pool, of the thread's idle pools, and of all pools that
+    /// the thread creates later. Pools of other guards keep their configuration. The byte limit
+    /// applies to each pool separately.
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, it does not
-    /// change any configuration.
+    /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, all
+    /// configurations stay unchanged.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool.configure(config)?;
         idle_pools::configure::<B>(config)

@@ -1,4 +1,4 @@
-//! Defines the list of a thread's idle pools, and a value that closes the list when the thread
+//! Defines the list of a thread's idle pools, and the value that closes the list when the thread
 //! ends.
 
 use std::cell::Cell;
@@ -22,11 +22,11 @@ use crate::diagnostics;
 /// of this thread.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
-/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code that
-/// accesses it does not have to check whether it has been dropped. On systems that access
-/// thread-local variables through keys, the standard library frees the value at some point while
-/// the thread is ending. If the thread accesses the value after it has been freed, the access
-/// creates a new list with the default configuration. All pools in the old list are leaked.
+/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code can
+/// use the list without checking that it still exists. On systems that access thread-local
+/// variables through keys, the standard library frees the value at some point while the thread is
+/// ending. A later access by the thread creates a new list with the default configuration. All
+/// pools in the old list are then leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is
     /// shared.
@@ -35,7 +35,7 @@ pub struct IdlePools<B: PoolBackend> {
     /// shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the most recent request to release idle pools that this thread has handled.
+    /// The number of the last request to release idle pools that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -71,17 +71,17 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
 /// Closes the list of a thread's idle pools when the thread ends. Pools that are returned to a
 /// closed list are dropped.
 ///
-/// The closer and [`IdlePools`] are stored in separate thread-local variables. The closer does
+/// The closer and the [`IdlePools`] are stored in separate thread-local variables. The closer does
 /// nothing if the thread has never created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// The record of this thread in the registry of all threads. The record is `None` if the
-    /// backend's access is not shared, or if the thread has not created a pool yet.
+    /// This thread's record in the registry of all threads. The record is `None` if the backend's
+    /// access is not shared, or if the thread has not created a pool yet.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
 impl<B: LocalPool> IdlePoolsCloser<B> {
-    /// Creates a closer that does nothing when it is dropped, unless a pool is created first.
+    /// Creates a closer. Dropping the closer does nothing unless the thread has created a pool.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: Cell::new(false), record: Cell::new(None) }
@@ -123,7 +123,7 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
 /// The type of a function that locks the registry of a backend.
 type LockLists<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
-/// Determines how pools are removed from a thread's list and returned to it. Only this crate can
+/// Determines how a thread removes pools from its list and returns them. Only this crate can
 /// construct values other than [`CHECKED`](Self::CHECKED).
 #[doc(hidden)]
 pub struct ListAccess<B: PoolBackend> {
@@ -132,13 +132,13 @@ pub struct ListAccess<B: PoolBackend> {
 
 impl<B: PoolBackend> ListAccess<B> {
     /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
-    /// `true`. In this mode, returning a pool always links the pool to the first pool in the list.
-    /// In the `CHECKED` mode, only the thread that owns a pool can release the pool's memory.
+    /// `true`. A pool that is returned to the list always receives a new link to the list's first
+    /// pool. In this mode, only a pool's own thread can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
     /// The mode in which a thread may use any of its idle pools. In this mode, other threads can
-    /// release idle pools through the given registry. In this mode, the link of a returned pool is
-    /// not changed if it still refers to the first pool in the list.
+    /// release idle pools through the registry. A pool that is returned to the list keeps its link
+    /// if the link still refers to the list's first pool.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }
@@ -164,9 +164,9 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// `true` if the system provides a barrier on all threads, although the system may still refuse to
-/// execute the barrier. If the system refuses the barrier, a thread handles requests when a pool is
-/// returned out of order. The thread also does so when a method of a guard reads the idle pools.
+/// This constant is `true` if the system provides a barrier on all threads. The system may still
+/// refuse to execute the barrier. If the system refuses the barrier, a thread handles requests when
+/// it returns a pool out of order, or when a guard's method reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Removes an idle pool from the calling thread's list and returns it.
@@ -187,7 +187,7 @@ pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
     Some(unsafe { Held::alone(pool) })
 }
 
-/// Creates a new pool, which is necessary if the thread has no idle pools.
+/// Creates a new pool for a thread that has no idle pool.
 #[cold]
 pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     diagnostics::set_up();
@@ -197,8 +197,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
-    // The closer is armed so that the pool is freed when the thread ends. If the closer has already
-    // run, the list is closed and the pool is owned only by the guard.
+    // Setting `armed` makes the closer free the pool when the thread ends. If the closer has
+    // already run, the list is closed and only the guard owns the pool.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: `B::ACCESS` is not shared.
@@ -222,7 +222,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
 }
 
 /// Adds a new pool to the registry of all threads. If the pool's thread has no record yet, the
-/// function also creates the record.
+/// function also creates it.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -230,7 +230,7 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // User code that the allocator calls during the creation of the record may also create a
+        // The allocator may call user code while the record is created, and this code may create a
         // pool and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
@@ -242,17 +242,17 @@ fn register<B: LocalPool>(
         (None, Some(new)) => {
             closer.record.set(Some(new));
             // SAFETY: the record is new and not in any registry. The list is a thread-local
-            // variable, which stays at its address until its thread has run all destructors. One of
-            // these destructors removes the record. If the system stores thread-local variables in
-            // another way, the system has no barrier on all threads, and no other thread reads the
-            // list.
+            // variable, whose address stays valid until its thread has run all destructors. One of
+            // these destructors removes the record from the registry. Systems that store
+            // thread-local variables differently have no barrier on all threads, so no other thread
+            // reads the list.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
     }
     if let Some(record) = closer.record.get() {
-        // SAFETY: the record is in the registry, and the entry is new. Guards return the entry only
-        // to the list of their own thread, which is the current thread.
+        // SAFETY: the record is in the registry, and the entry is new. A guard returns the entry
+        // only to its own thread's list, and this thread is the current thread.
         unsafe { lists().add_entry(record, held) };
     }
     Ok(())
@@ -274,9 +274,8 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
     }
 }
 
-/// Returns a pool to a list that has changed since the pool was removed from it. The function looks
-/// up the list itself, because if the list were an argument, the hot path would have to compute the
-/// list's address.
+/// Returns a pool to a list that has changed since the pool was removed. The function looks up the
+/// list, because an argument would force the hot path to compute the list's address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
@@ -284,15 +283,13 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
-/// Calls `f` with the entry of each idle pool of this thread.
+/// Calls `f` with the entry of each of this thread's idle pools.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: all callers are in this module, and they call methods of the pools but never replace
-    // a pool.
+    // SAFETY: all callers are in this module, and they never replace a pool.
     unsafe { idle.shared.for_each(f) };
 }
 
-/// Releases the idle pools of this thread if another thread has sent a request since the last call
-/// to this function.
+/// Releases this thread's idle pools if another thread has sent a request since the last call.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
     let requests = if B::ACCESS.is_shared() { &OF_HOST } else { &OF_DEVICES };
@@ -322,7 +319,7 @@ pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
     stats
 }
 
-/// Replaces the oversized blocks of this thread's idle pools with smaller blocks.
+/// Replaces oversized blocks of this thread's idle pools with smaller blocks.
 pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -333,7 +330,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
 }
 
 /// Frees every block of this thread's idle pools and resets their peak values. The function also
-/// drops pools that may own other resources besides memory, such as a stream or a device.
+/// drops pools that may own more than memory, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -345,12 +342,12 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
 }
 
 /// Replaces the configuration of this thread's idle pools, and of pools that the thread creates
-/// after the call.
+/// later.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // The configuration for new pools is set first, because user code that runs during the calls
-    // below may create pools.
+    // The configuration for new pools is set first, because user code may create pools during the
+    // calls below.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {
         B::with_closer(|closer| {

@@ -1,18 +1,19 @@
-//! Defines the thread-local pools, including the requirements on a backend, the list of idle pools,
-//! and the guard that owns a pool.
+//! Defines thread-local pools: the requirements on a backend, the list of idle pools, and the guard
+//! that owns a pool.
 //!
-//! For each thread and backend, the list of idle pools is a `const` thread-local variable without a
-//! destructor. The list can therefore be used at any time. Another thread-local variable has a
-//! destructor that closes the list when the thread ends. Pools that are returned after the list has
-//! been closed are dropped. The pools of `Cpu` are stored in the entries of a list. A registry of
-//! all threads contains the entries of all pools, so that other threads can release idle pools. If
-//! blocks of `with_pool!` are nested, each returned entry is still linked to the next entry of the
-//! list. A single store is therefore sufficient to return the entry.
+//! For each backend, a thread's list of idle pools is a `const` thread-local variable without a
+//! destructor. A thread can therefore use its list at any time, even while the thread is ending.
+//! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
+//! that are returned after the list has been closed are dropped. The list for `Cpu` consists of
+//! entries that contain the pools. A registry contains the entries of all threads, so that each
+//! thread can release the idle pools of other threads. An entry that is in use keeps its link to
+//! the next entry. If blocks of `with_pool!` are nested, this link is still valid when the entry is
+//! returned. A single store is therefore sufficient to return the entry to the list.
 //!
-//! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
-//! use a stack, the stack borrows memory from the innermost pool. The stack returns this memory
-//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends that use slots,
-//! the code for borrowing memory is not compiled.
+//! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
+//! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory
+//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for borrowing
+//! memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -30,16 +31,15 @@ use pool_core::PoolBackend;
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 
-/// A backend that provides thread-local pools. This trait is required by
-/// [`with_pool!`](crate::with_pool) and [`local()`].
+/// A backend that provides thread-local pools. [`with_pool!`](crate::with_pool) and [`local()`]
+/// require this trait.
 ///
 /// The marker types of all enabled backends implement this trait. A backend in another crate
-/// implements this trait with the [`local_pools!`](crate::local_pools) macro, which generates the
-/// implementation without `unsafe`. Other crates cannot call any methods of the types that the
-/// functions of this trait use. The implementation of a backend, and code that is generic over `B:
-/// LocalPool`, therefore cannot access the idle pools of another backend.
+/// implements this trait with the [`local_pools!`](crate::local_pools) macro, without `unsafe`. The
+/// trait's functions use types whose methods are private to this crate. Backends, and code that is
+/// generic over `B: LocalPool`, therefore cannot access the idle pools of another backend.
 ///
-/// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
+/// A manual implementation with several lists for one thread is harmless, but it reuses fewer
 /// pools.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no thread-local pools",
@@ -50,14 +50,14 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {
-    /// Determines how pools are removed from a thread's list and returned to the list.
+    /// Determines how a thread removes pools from its list and returns them.
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 
     /// Calls `f` with the idle pools of the calling thread.
     fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
 
-    /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless this closer has already run.
+    /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless the closer has already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
     /// Creates the context of a new pool for the calling thread.
@@ -69,8 +69,8 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`, which is correct if threads cannot choose
-    /// between several devices or streams.
+    /// default implementation always returns `true`. A backend needs another implementation only if
+    /// threads can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true

@@ -1,5 +1,5 @@
-//! Implements the requests that `trim_all` sends to a thread if another thread cannot release the
-//! thread's pools. Each thread handles such a request at its next opportunity.
+//! Implements the requests of `trim_all` to threads whose pools no other thread can release. A
+//! thread handles such a request when it next uses its list of idle pools.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of requests to release idle pools that have been sent so far.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, because these
-/// pools can be released only by their own thread.
+/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates. Only the
+/// thread that owns these pools can release them.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests to release the idle pools of `Cpu`, which are sent only if the system has no barrier on
-/// all threads.
+/// Requests to release the idle pools of `Cpu`. These requests are sent only if the system has no
+/// barrier on all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {
@@ -21,7 +21,7 @@ impl Requests {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a request has been sent since the last call with the same `seen`.
+    /// Returns `true` if a request has been sent since `seen` was last updated, and updates `seen`.
     #[inline(always)]
     pub(super) fn is_new(&self, seen: &Cell<usize>) -> bool {
         let asked = self.0.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The batch, which contains the commands that have been recorded but not yet submitted. A batch
-//! also contains the parameters of the commands, the bytes to upload, and a list of the threads
+//! Implements the batch, which contains the commands that have been recorded but not yet submitted.
+//! The batch also contains the parameters of the commands, the bytes to upload, and the threads
 //! that recorded the commands. All commands of a batch are submitted together or dropped together.
 
 use crate::calls::Calls;
@@ -9,18 +9,18 @@ use crate::setup::Setup;
 use crate::staging::Staged;
 use crate::turn::current_thread;
 
-/// The maximum number of errors that are stored until their threads collect them.
+/// The maximum number of errors that are stored until their threads receive them.
 const OWED: usize = 64;
 
 /// The commands that have been recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // The open pass is declared first, because it must be dropped before its encoder.
+    // The open pass is declared before its encoder, because it must be dropped first.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded commands in the current encoder.
     pub(super) threads: Vec<u64>,
-    /// The parts whose commands were recorded before the commands in the current encoder.
+    /// The parts whose commands precede the commands in the current encoder.
     pub(super) parts: Vec<Part>,
     /// The number of commands in all parts and in the current encoder.
     pub(super) commands: usize,
@@ -31,11 +31,11 @@ pub(super) struct Batch {
 /// The commands of one closure that was passed to `record`, or the stream's own commands between
 /// two such closures.
 ///
-/// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. If a single
-/// call submitted a list of all parts, each part would take only 1 µs. However, if wgpu 30 rejects
-/// one part of such a list, it rejects the whole list. wgpu has then already recorded that the
-/// earlier parts were executed. After such a rejection, later commands would lack barriers, and
-/// wgpu would treat memory with old contents as cleared.
+/// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single call
+/// for all parts would take only 1 µs per part. However, if wgpu 30 rejected one part, it would
+/// reject the whole call, although it has already recorded the earlier parts as executed. After
+/// such a rejection, later commands would lack barriers, and wgpu would treat memory with old
+/// contents as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,
@@ -55,15 +55,15 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches. The errors are stored for threads whose commands were submitted
-/// by another thread.
+/// The errors of rejected batches. The errors are stored for threads whose commands another thread
+/// submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
 impl Owed {
     pub(super) fn add(&mut self, thread: u64, error: &WgpuError) {
         // If the list is full, the oldest error is removed, because a thread that has ended never
-        // collects its error.
+        // receives its error.
         if self.0.len() == OWED {
             self.0.remove(0);
         }
@@ -94,8 +94,7 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder for the next commands. If there is no open encoder, this method creates
-    /// one.
+    /// Returns the encoder for the next commands, and creates it if there is none.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -109,15 +108,14 @@ impl Batch {
 const LABEL: wgpu::CommandEncoderDescriptor<'static> =
     wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
 
-/// Runs a user's closure with a separate encoder, and returns the commands that the closure
+/// Runs a user's closure with a separate encoder, and returns the commands that the closure has
 /// recorded.
 ///
 /// # Errors
 ///
-/// Returns the error of the closure. If the closure succeeds, this method returns
-/// [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder. The method returns
-/// [`WgpuError::Refused`] if wgpu rejects the commands, and [`WgpuError::DeviceLost`] if the device
-/// is lost.
+/// Returns the error of the closure. Returns [`WgpuError::ExchangedEncoder`] if the closure
+/// succeeded but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands,
+/// and [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -125,13 +123,12 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
-    // The closure runs outside the stream's error scopes. If the closure calls wgpu through other
-    // objects, the closure must handle the errors of these calls itself.
+    // The closure runs outside the stream's error scopes. A closure that calls wgpu through other
+    // objects must handle the errors of these calls itself.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {
-            // The encoder may still contain an open pass, and in this case dropping the encoder
-            // causes an error.
+            // Dropping the encoder causes an error if the encoder still contains an open pass.
             let _ = calls.scoped(|| drop(encoder));
             return Err(error);
         }
@@ -142,7 +139,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The closure may return a pass, and ending this pass may also cause an error.
+            // The closure may return a pass, and dropping this pass may also cause an error.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }

@@ -1,4 +1,4 @@
-//! Copies of an arbitrary number of bytes, within one buffer or between two buffers.
+//! Copies any number of bytes, within one buffer or between two buffers.
 
 use super::Recorder;
 use super::fill::words;
@@ -6,13 +6,13 @@ use crate::binding::Access;
 use crate::error::WgpuError;
 use crate::memory::Allocation;
 
-/// The size in bytes of the scratch buffer, which is used for copies within a large buffer.
+/// The size in bytes of the scratch buffer for copies within a large buffer.
 const SCRATCH: u64 = 1 << 20;
 
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
 const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
-/// A position in a buffer, which is given by the buffer and the offset of a byte.
+/// A position in a buffer, which consists of the buffer and the offset of a byte.
 type Place<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
@@ -21,8 +21,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the
-    /// device.
+    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn copy(
         &mut self,
         from: Place<'_>,

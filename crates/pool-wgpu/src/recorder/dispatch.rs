@@ -69,8 +69,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the error that explains why a bind group could not be created. If the user has
-    /// destroyed one of the bound buffers, the error identifies this buffer.
+    /// Returns the error that explains why a bind group could not be created. The error identifies
+    /// a bound buffer if the user has destroyed this buffer.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {
@@ -81,9 +81,9 @@ impl Recorder<'_> {
     }
 }
 
-/// Lets wgpu validate a kernel together with a bind group, in a separate encoder, before they are
-/// used together for the first time. If the validation happened in the batch's encoder, wgpu would
-/// report a mistake only when the batch is submitted, and would reject the whole batch.
+/// Validates a kernel with a bind group in a separate encoder, before they are first used together.
+/// In the batch's encoder, wgpu would report a mistake only at submission, and would reject the
+/// whole batch.
 #[inline]
 fn try_together(
     setup: &Setup,

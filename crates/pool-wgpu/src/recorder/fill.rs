@@ -1,5 +1,6 @@
-//! Fills. A fill repeatedly writes a pattern of bytes into a range that can start and end at any
-//! byte. If a fill covers only part of a word, the other bytes of the word keep their values.
+//! Implements fills, which repeatedly write a pattern of bytes into a range that can start and end
+//! at any byte. If a fill covers only part of a word, the other bytes of the word keep their
+//! values.
 
 use super::Recorder;
 use crate::binding::{Access, Binding};
@@ -29,13 +30,12 @@ pub(super) struct Window {
 }
 
 impl Recorder<'_> {
-    /// Repeatedly writes an element into the range from `start` to `end` (exclusive), which must be
-    /// within the buffer.
+    /// Fills the range from `start` to `end` (exclusive) with copies of an element. The range must
+    /// be within the buffer.
     ///
     /// # Errors
     ///
-    /// Returns those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the
-    /// device.
+    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
@@ -74,8 +74,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a few bytes that are passed in the kernel's parameters. The number of bytes, plus the
-    /// offset of the first byte within its word, must not exceed [`PATTERN_BYTES`].
+    /// Writes a few bytes, which are passed in the kernel's parameters. The number of bytes, plus
+    /// the offset of the first byte within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -89,9 +89,9 @@ impl Recorder<'_> {
         self.repeat(allocation, start, start + bytes.len() as u64, &pattern[..period])
     }
 
-    /// Writes an element repeatedly if the element is too long for the kernel's parameters. The
-    /// element is uploaded once, and then the bytes that have already been written are copied. Each
-    /// copy doubles the number of bytes that have been written.
+    /// Fills a range with copies of an element that is too long for the kernel's parameters. The
+    /// element is uploaded once. Each following copy repeats the bytes that have already been
+    /// written. Each copy doubles the number of bytes that have been written.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -110,8 +110,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Repeatedly writes a pattern that consists of whole words. The first word of the pattern is
-    /// written to the word of the buffer that contains `start`.
+    /// Repeatedly writes a pattern that consists of whole words. The pattern begins in the word of
+    /// the buffer that contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,
@@ -139,7 +139,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the range of a buffer that one dispatch binds to access the byte at offset `at`. If
+    /// Returns the range that one dispatch binds to access the byte at offset `at` of a buffer. If
     /// the buffer is small enough, the range is the whole buffer.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
@@ -150,7 +150,7 @@ impl Recorder<'_> {
         Window { base, end: allocation.bytes.min(base + most) }
     }
 
-    /// Returns one of the stream's own kernels, which is compiled when it is first requested.
+    /// Returns one of the stream's own kernels, which is compiled on the first request.
     pub(super) fn own_kernel(
         &mut self,
         which: impl Fn(&mut super::ByteKernels) -> &mut Option<Kernel>,

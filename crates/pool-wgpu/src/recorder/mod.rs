@@ -1,5 +1,5 @@
-//! The recorder, which records all commands of a stream in one batch, in call order. Consecutive
-//! dispatches share one compute pass.
+//! Implements the recorder, which records all commands of a stream in one batch, in call order.
+//! Consecutive dispatches share one compute pass.
 
 mod batch;
 mod copy;
@@ -30,14 +30,14 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A buffer for copies within another buffer that is too large for one binding.
+    /// A scratch buffer for copies within a buffer that is too large for one binding.
     scratch: Option<Allocation>,
-    /// The number of batches that wgpu has rejected. After a batch has been rejected, each block is
-    /// checked when it is next used.
+    /// The number of batches that wgpu has rejected. Each block is checked on its first use after
+    /// wgpu has rejected a batch.
     refusals: u64,
 }
 
-/// The stream's own kernels. Each kernel is compiled when it is first used.
+/// The stream's own kernels. Each kernel is compiled on first use.
 #[derive(Debug, Default)]
 struct ByteKernels {
     fill: Option<Kernel>,
@@ -88,7 +88,7 @@ impl<'a> Recorder<'a> {
         self.recording.batch.pass.is_some()
     }
 
-    /// Submits the batch if it is full, so that there is room for one more command.
+    /// Submits the batch if it is full, which makes room for one more command.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -112,8 +112,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// Checks that the user has not destroyed a block's buffer. If a buffer has been destroyed,
-    /// wgpu rejects the whole batch, and its message does not identify the buffer. After a batch
-    /// has been rejected, each block is therefore checked when it is next used.
+    /// wgpu rejects the whole batch, and its message does not identify the buffer. Each block is
+    /// therefore checked on its first use after wgpu has rejected a batch.
     ///
     /// # Errors
     ///

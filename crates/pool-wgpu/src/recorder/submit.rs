@@ -9,8 +9,8 @@ use crate::error::WgpuError;
 use crate::turn::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of an earlier batch if another thread submitted the batch and this thread
-    /// recorded some of its commands.
+    /// Returns the error of an earlier batch that another thread submitted and that contained
+    /// commands of this thread.
     ///
     /// # Errors
     ///
@@ -50,13 +50,13 @@ impl Recorder<'_> {
     }
 
     /// Submits the recorded commands, and then the command buffers of the user. The recording is
-    /// empty afterward, even if an error occurs.
+    /// empty after the call, even if an error occurs.
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part with commands of this
-    ///   thread. Other threads that recorded commands in the rejected part receive the error from
-    ///   their next calls. All parts that wgpu accepts are executed.
+    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part that contains commands of
+    ///   this thread. Other threads with commands in the rejected part receive the error from their
+    ///   next calls. wgpu executes all parts that it accepts.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
     ///   buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
@@ -82,7 +82,7 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, just like a [`Part`]. If a
+    /// Submits one of the user's command buffers with a separate call, like a [`Part`]. If a
     /// callback panics after the commands have been submitted, this method returns the panic's
     /// payload.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
@@ -109,7 +109,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // The memory of this batch is reused for the next batch.
+        // The next batch reuses the memory of this batch.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;
@@ -120,8 +120,8 @@ impl Recorder<'_> {
     }
 
     /// Submits all parts, unless the batch's data could not be prepared. Submitting a part may run
-    /// callbacks. If a callback panics, this method submits all remaining parts, and then returns
-    /// the panic's payload.
+    /// callbacks. If a callback panics, this method first submits all remaining parts, and then
+    /// returns the panic's payload.
     fn submit_parts(
         &mut self,
         parts: &mut Vec<Part>,
@@ -153,8 +153,8 @@ impl Recorder<'_> {
     }
 
     /// Reports that wgpu has rejected a part. If the calling thread recorded commands in the part,
-    /// this method returns the error. All other threads that recorded commands in the part receive
-    /// the error from their next calls.
+    /// this method returns the error. All other threads with commands in the part receive the error
+    /// from their next calls.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

@@ -1,4 +1,5 @@
-//! Uploads from the host, which are ordered with the recorded commands, and downloads to the host.
+//! Uploads bytes from the host, in the order of the recorded commands, and downloads bytes to the
+//! host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
@@ -8,8 +9,8 @@ use crate::staging::{IdleBuffers, PIECE};
 
 /// The maximum number of bytes that a batch stages before it is submitted.
 const STAGED: u64 = 2 * PIECE;
-/// The number of bytes that always fit in the pattern of the fill kernel, even if they do not start
-/// at a word boundary.
+/// The number of bytes that always fit in the fill kernel's pattern, even if they do not start at a
+/// word boundary.
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
@@ -18,8 +19,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and those errors of
-    /// [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory. Also returns the errors
+    /// of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
@@ -29,13 +30,13 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // A short upload is passed in the kernel's parameters, so that the compute pass does not
-        // have to be ended.
+        // The kernel's parameters contain the bytes of a short upload, so that the compute pass
+        // need not be ended.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }
-        // Copies from staging buffers consist of whole words, so the unaligned bytes at both ends
-        // are written separately.
+        // A copy from a staging buffer consists of whole words. The unaligned bytes at both ends
+        // are therefore written separately.
         let (head, rest) = source.split_at(usize_of((4 - offset % 4) % 4).min(source.len()));
         let (words, tail) = rest.split_at(rest.len() & !3);
         let after_head = offset + head.len() as u64;
