@@ -57,7 +57,7 @@ pub enum PoolError<E> {
         /// The number of bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
-    /// The backend failed to start, to fill or copy memory, or to order its work.
+    /// The backend failed to start, to fill or copy memory, or to wait for earlier work.
     Backend {
         /// The operation that failed.
         operation: &'static str,

@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot. It is also the checkpoint that the outer scope returns
-//! to.
+//! scope is the position of the next slot. It is also the checkpoint to which the outer scope
+//! returns.
 
 use core::fmt;
 use core::marker::PhantomData;

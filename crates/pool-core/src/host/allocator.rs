@@ -61,8 +61,8 @@ const STACK_DIVISOR: usize = 64;
 /// [`PoolVec`](crate::PoolVec). In a stacked pool, a chunk grows in place until something else is
 /// acquired from the scope. A second pass through the same code allocates nothing.
 ///
-/// The slots that contain chunks are marked. The section *Cost* of
-/// [`acquire_with`](Scope::acquire_with) explains marked slots.
+/// The slots that contain chunks are *marked*, as the section *Cost* of
+/// [`acquire_with`](Scope::acquire_with) explains.
 ///
 /// # Refused allocations
 ///
@@ -357,8 +357,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
         // SAFETY: the cursor has moved past the memory. The memory contains only this allocation,
-        // and the allocation's owner does not use it during this call. Any bytes are a valid
-        // `MaybeUninit`.
+        // and the allocation's owner does not use it during this call. A `MaybeUninit` may contain
+        // any bytes.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
         match grown {
             Ok(grown) => {

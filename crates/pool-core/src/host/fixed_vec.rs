@@ -107,7 +107,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: a vector writes only values of `T`.
         let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
         // SAFETY: the slot was acquired for `capacity` elements with the size and alignment of `T`.
-        // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
+        // A `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
         // SAFETY: the length is 0, so no element needs to be initialized. `take_unwritten` has
         // already marked the slot, unless `T` is plain.

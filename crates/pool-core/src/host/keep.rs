@@ -82,8 +82,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail. The error is a
-    /// [`PoolError`], or converts from [`PoolError`].
+    /// Keeps the slice that `body` returns in the same way as [`keep`](Self::keep), but accepts a
+    /// `body` that may fail. The error is a [`PoolError`], or converts from [`PoolError`].
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The slice must be valid while nothing is acquired or freed at or above the cursor, and no
-    /// other code may use the slice. No slot at or above the cursor may have another view.
+    /// The slice must remain valid until something is acquired or freed at or above the cursor, and
+    /// no other code may use the slice. No slot at or above the cursor may have another view.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,

@@ -55,8 +55,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if !align.is_power_of_two() {
             return Err(PoolError::Alignment { asked: align });
         }
-        // A block starts at a multiple of `ALIGN`, so the next multiple of `align` is at most this
-        // many bytes away.
+        // A block starts at a multiple of `ALIGN`, so the next multiple of a larger `align` is at
+        // most `align - ALIGN` bytes away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };

@@ -28,8 +28,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // The number of words is the left side of the comparison in `fits` plus one, multiplied by the
-    // divisor on the right side.
+    // The comparison in `fits` is strict. The block therefore holds one more word, or one more
+    // element if a word does not contain a whole number of elements.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {

@@ -97,8 +97,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Makes the backend order the block of an armed slot. The function also zeroes the marked bytes
-/// that may be read before they are written, and poisons the elements.
+/// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes the marked
+/// bytes that may be read before they are written, and poisons the elements.
 ///
 /// # Safety
 ///
@@ -122,8 +122,8 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: the caller guarantees that no view of the block exists, and the backend has
-        // ordered the block.
+        // SAFETY: the caller guarantees that no view of the block exists, and `reuse` has been
+        // called if a view armed the slot.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
@@ -203,9 +203,9 @@ unsafe fn grow<B: PoolBackend>(
 ///
 /// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of what the growth factor would add.
 /// The pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If
-/// lengths vary at random, a slot's block therefore ends up an eighth larger than the slot's
-/// longest array, instead of half as large again. If lengths increase slowly, the number of times
-/// that a block grows remains logarithmic.
+/// lengths vary at random, a slot's block therefore ends up 12.5 % larger than the slot's longest
+/// array. With the full default factor, the block would end up 50 % larger. If lengths increase
+/// slowly, the number of times that a block grows remains logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

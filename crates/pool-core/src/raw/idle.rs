@@ -25,7 +25,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
     unsafe { trim_busy(state, from) }
 }
 
-/// Does the same as [`trim`] for a pool that the caller has already marked as busy.
+/// Frees blocks in the same way as [`trim`], for a pool that the caller has already marked as busy.
 ///
 /// # Safety
 ///

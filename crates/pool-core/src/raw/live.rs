@@ -10,8 +10,8 @@ use core::cell::Cell;
 /// therefore the number up to the previous slot, plus the slot's own bytes. The end of a scope
 /// therefore does not need to be reported to the counter.
 pub(super) struct LiveBytes {
-    /// For each handed-out slot, the number of bytes that were live at that time, including the
-    /// slot's own bytes.
+    /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
+    /// including its own bytes.
     ends: Cell<Vec<usize>>,
     /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,

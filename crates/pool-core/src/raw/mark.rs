@@ -69,8 +69,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     ///
     /// # Safety
     ///
-    /// The slot must be idle, the backend must have ordered the slot's block with
-    /// [`PoolBackend::reuse`], and the pool must be marked as busy.
+    /// The slot must be idle, [`PoolBackend::reuse`] must have been called if a view armed the
+    /// slot, and the pool must be marked as busy.
     pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -81,8 +81,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because a marked slot always has a block, as `take_block`
-        // removes the mark together with the block.
+        // exists. `bytes` is not 0, because `take_block` removes the mark together with the block,
+        // so a marked slot always has a block.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

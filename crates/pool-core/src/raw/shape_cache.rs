@@ -85,7 +85,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
-/// Does the same as [`insert`], but is compiled only once for all element types.
+/// Implements [`insert`], and is compiled only once for all element types.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! The report that a debug build prints if a pool has very many slots. The report includes the
-//! location of the call that acquired the last of these slots.
+//! The report that a debug build prints if a pool has handed out an unusually large number of
+//! slots. The report includes the location of the call that acquired the last of these slots.
 
 use core::cell::Cell;
 use core::panic::Location;

@@ -25,8 +25,8 @@ use crate::stacked::StackedBackend;
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
 // SAFETY: a block is plain data, and any thread with access to the context may use it. The
-// documentation of `PoolBackend` explains this in its section on blocks. The methods that use the
-// context receive a shared reference to it, and the bound allows every thread to use such a
+// documentation of `PoolBackend` states this rule in its section on blocks. The methods that use
+// the context receive a shared reference to it, and the bound allows every thread to use such a
 // reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
@@ -60,7 +60,7 @@ impl<B: HostBackend> HostMemory<B> {
                 "the alignment of the element exceeds the backend's `ALIGN`"
             );
         };
-        // SAFETY: a host pointer is never null (`HostBackend`).
+        // SAFETY: a host pointer is never null, as `HostBackend` requires.
         unsafe { NonNull::new_unchecked(B::host_pointer(self.0.block).cast()) }
     }
 
@@ -200,7 +200,7 @@ where
     #[inline]
     unsafe fn view<T: Element>(&self, name: NonNull<T>, length: usize) -> B::ViewRef<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: the views of this backend ignore their `SlotRef` (`StackedBackend`).
+        // SAFETY: the views of this backend ignore their `SlotRef`, as `StackedBackend` allows.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. The block remains allocated while `self` is borrowed, and all other views of it
@@ -211,7 +211,7 @@ where
     #[inline]
     unsafe fn view_mut<T: Element>(&mut self, name: NonNull<T>, length: usize) -> B::View<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: the views of this backend ignore their `SlotRef` (`StackedBackend`).
+        // SAFETY: the views of this backend ignore their `SlotRef`, as `StackedBackend` allows.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. No other view of the block exists, because `self` is borrowed exclusively.

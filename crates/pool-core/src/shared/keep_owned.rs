@@ -57,7 +57,8 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep_owned`](Self::keep_owned), but accepts a `body` that may fail.
+    /// Keeps an array in the same way as [`keep_owned`](Self::keep_owned), but accepts a `body`
+    /// that may fail.
     ///
     /// # Errors
     ///

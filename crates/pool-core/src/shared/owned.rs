@@ -90,9 +90,9 @@ pub struct Owned<B: SharedBackend, T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an array owns its memory and its elements. The memory is `Send` (`OwnedMemory`), and the
-// elements are `Send` because of the bound. The array uses only those parts of the store that
-// threads may share.
+// SAFETY: an array owns its memory and its elements. The memory is `Send`, as `OwnedMemory`
+// requires, and the elements are `Send` because of the bound. The array uses only those parts of
+// the store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to its memory and its elements,

@@ -2,10 +2,10 @@
 //! contains only this array and has its own context.
 //!
 //! The pool orders all uses of the array in the same way as any other pool. These uses include
-//! commands on the queue before and after the owner of the array changes. The uses also include
-//! uses on other streams, and the free of the memory. Because the pool orders all uses, owned
-//! arrays need no additional ordering. Only one thread uses an owned array at a time, because only
-//! one thread uses its pool at a time.
+//! commands on the queue before and after the owner of the array changes. They also include uses on
+//! other streams and freeing the memory. Because the pool orders all uses, owned arrays need no
+//! additional ordering. Only one thread uses an owned array at a time, because only one thread uses
+//! its pool at a time.
 
 use core::fmt;
 

@@ -59,12 +59,12 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// # What it holds
 ///
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
-/// dropped, its block becomes idle. The pool limits its size to five quarters of the peak of live
-/// bytes plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
+/// dropped, its block becomes idle. The pool limits its size to 5/4 of its peak number of live
+/// bytes, plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
 /// limit. If a new block would exceed this limit, the pool may store the array in an idle block of
 /// up to four times the array's size. The pool can exceed the limit while it stores arrays in
-/// larger blocks than they need. The peak is measured whenever the pool is about to grow. The
-/// method [`trim`](Self::trim) frees all idle blocks.
+/// blocks that are larger than necessary. The peak is measured whenever the pool is about to grow.
+/// The method [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -149,7 +149,8 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take`](Self::take), but returns an error instead of panicking.
+    /// Acquires an array in the same way as [`take`](Self::take), but returns an error instead of
+    /// panicking.
     ///
     /// # Errors
     ///
@@ -157,7 +158,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
     /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
     /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
-    /// the memory cannot be initialized or ordered.
+    /// the memory cannot be initialized, or if the backend cannot wait for earlier work on it.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -165,7 +166,7 @@ impl<B: SharedBackend> SharedPool<B> {
         })
     }
 
-    /// Acquires an array of `length` elements, all of whose bytes are zero.
+    /// Acquires an array of `length` elements and zeroes all of their bytes.
     ///
     /// # Panics
     ///
@@ -176,8 +177,8 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_zeroed`](Self::take_zeroed), but returns an error instead of
-    /// panicking.
+    /// Acquires an array in the same way as [`take_zeroed`](Self::take_zeroed), but returns an
+    /// error instead of panicking.
     ///
     /// # Errors
     ///
@@ -199,7 +200,8 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_from`](Self::take_from), but returns an error instead of panicking.
+    /// Acquires an array in the same way as [`take_from`](Self::take_from), but returns an error
+    /// instead of panicking.
     ///
     /// # Errors
     ///
@@ -286,7 +288,8 @@ impl<B: SharedHostBackend> SharedPool<B> {
         self.try_take_with(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_with`](Self::take_with), but returns an error instead of panicking.
+    /// Acquires an array in the same way as [`take_with`](Self::take_with), but returns an error
+    /// instead of panicking.
     ///
     /// # Errors
     ///

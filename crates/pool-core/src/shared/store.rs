@@ -20,7 +20,7 @@
 //!
 //! # What it holds
 //!
-//! A new block must not make the pool hold more than five quarters of the peak of live bytes plus
+//! A new block must not make the pool hold more than 5/4 of its peak number of live bytes, plus
 //! some slack. If a new block would exceed this size, the array receives a larger idle block
 //! ([`Store::find_larger`]). If there is none, idle blocks are freed before the new block is
 //! allocated.
@@ -46,7 +46,7 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The slack in bytes. A pool may exceed five quarters of the peak of live bytes by `SLACK` bytes,
+/// The slack in bytes. A pool may exceed 5/4 of its peak number of live bytes by `SLACK` bytes,
 /// plus `SLACK` bytes for each magazine. The slack allows each thread to keep the idle blocks of
 /// its small arrays.
 const SLACK: usize = 64 << 10;
@@ -288,8 +288,8 @@ impl<B: SharedBackend> Store<B> {
 
     /// Searches all magazines for an idle block of the class, and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
-    /// live bytes.
+    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak
+    /// number of live bytes.
     ///
     /// A factor above four is not needed for two arrays that are never live at the same time.
     /// Assume that one array is more than four times as large as the other. A pool that holds five
@@ -641,7 +641,7 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     unsafe { give_back_to_common(store, record) };
 }
 
-/// Does the same as [`give_back`] for a block that no magazine keeps.
+/// Returns a block in the same way as [`give_back`], if no magazine can keep the block.
 ///
 /// # Safety
 ///

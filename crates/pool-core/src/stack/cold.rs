@@ -101,8 +101,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Does the same as [`prepare`] for a demand that may require more work. The pool may have to
-/// allocate memory, to zero memory, or to have the backend order memory.
+/// Finds memory in the same way as [`prepare`], for a demand that may require more work. The pool
+/// may have to allocate memory, to zero memory, or to call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -270,9 +270,9 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Does the same as [`grow`] for a pool that may have borrowed memory. The memory above the cursor
-/// in a borrowed chunk does not count toward the pool's limit. This memory is no longer used after
-/// another chunk follows.
+/// Allocates memory in the same way as [`grow`], for a pool that may have borrowed memory. The
+/// memory above the cursor in a borrowed chunk does not count toward the pool's limit. This memory
+/// is no longer used after another chunk follows.
 ///
 /// # Errors
 ///
@@ -327,7 +327,7 @@ unsafe fn grow<B: StackedBackend>(
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // The ends remain null until a first cursor acquires memory again (invariant 3).
+    // Both ends stay null until the first acquire of a new pass (invariant 3).
     state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
@@ -347,7 +347,8 @@ unsafe fn grow<B: StackedBackend>(
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
             // SAFETY: the cursor is at the start of the first chunk, so the chunk contains no
-            // arrays. The cursors of the pool become stray.
+            // arrays. All cursors of the pool become stray, because the chunk that contains them is
+            // freed.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -374,7 +375,7 @@ unsafe fn grow<B: StackedBackend>(
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates a chunk that replaces a newly allocated chunk around a stray cursor. A chunk can
+/// Replaces a newly allocated chunk that contains a stray cursor with another chunk. A chunk can
 /// contain a stray cursor. If the pool used such a chunk, the bytes between its start and the
 /// cursor would count as handed out (invariant 1).
 ///
@@ -405,9 +406,9 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Makes the backend order the armed bytes of a span. The function also zeroes the dirty bytes if
-/// they may be read before they are written, and poisons the memory if the configuration requests
-/// it.
+/// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes the
+/// dirty bytes if they may be read before they are written, and poisons the memory if the
+/// configuration requests it.
 ///
 /// # Errors
 ///

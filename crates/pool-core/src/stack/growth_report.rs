@@ -9,10 +9,11 @@ use crate::warning::{PoolWarning, report};
 
 /// The data about the passes in which one pool grew. The pool's report is created from this data.
 pub(super) struct GrowthReport {
-    /// The passes of the pool. Each pass begins with a first cursor.
+    /// Counts the passes, and in how many consecutive passes the pool grew. A pass begins when a
+    /// scope is opened directly from the pool.
     passes: Streak,
-    /// The uses of the pool by the guards of its thread. Each use of the pool by a guard may create
-    /// several first cursors.
+    /// Counts how often a guard has started to use the pool, and in how many consecutive uses the
+    /// pool grew. A guard may begin several passes during one use of the pool.
     entries: Streak,
     /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -65,7 +66,7 @@ impl GrowthReport {
         }
     }
 
-    /// Records that a first cursor is being created.
+    /// Records that a new pass begins.
     pub(super) fn note_pass(&self) {
         self.passes.note();
     }
@@ -82,8 +83,7 @@ impl GrowthReport {
     }
 
     /// Records that the pool grew for an acquire at the address `at`. The method reports the pool
-    /// the first time that it has grown in very many consecutive passes, or in very many
-    /// consecutive uses by guards.
+    /// when the number of consecutive passes or guard uses with growth first reaches the limit.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);

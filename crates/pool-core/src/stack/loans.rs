@@ -133,7 +133,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
     }
-    // SAFETY: the pool is settled, because its ends are not null: it has one chunk (invariant 3).
+    // SAFETY: the ends are not null, so the pool is settled and therefore has one chunk (invariant
+    // 3).
     from.with_chunks(|chunks| unsafe { chunks.set_first_end(top) });
     from.neighbours.unlent_end.set(end);
     from.neighbours.borrower.set(Some(borrower));
@@ -141,7 +142,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     from.written_end.set(top);
     to.neighbours.lender.set(Some(lender));
     let chunk = Chunk { block: null_mut(), start: top, end, block_bytes: 0, live_before: 0 };
-    // SAFETY: the list is empty and has capacity, because `may_borrow_simply` holds (caller).
+    // SAFETY: the caller guarantees that `may_borrow_simply` returns `true`, so the list is empty
+    // and has capacity for one chunk.
     to.with_chunks(|chunks| unsafe { chunks.push_first(chunk) });
     to.base.set(top);
     to.origin.set(top);
@@ -179,7 +181,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.written_end.set(null_mut());
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
-    // SAFETY: the lender is settled, because its ends are not null: it has one chunk (invariant 3).
+    // SAFETY: the lender's ends are not null, so the lender is settled and therefore has one chunk
+    // (invariant 3).
     lender.with_chunks(|chunks| unsafe { chunks.set_first_end(end) });
     lender.end.set(end);
     lender.written_end.set(end);

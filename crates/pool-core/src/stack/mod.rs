@@ -67,9 +67,10 @@
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers such a chunk to another pool (`loans`).
 //!
-//! 12. **Bytes that a view has armed are handed out only after the backend has ordered them**. Both
-//!     ends are at or below the lowest armed byte, so an acquire whose memory contains this byte
-//!     calls the cold function. If a chunk is freed, the backend's `free` orders its armed bytes.
+//! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
+//!     called for them**. Both ends are at or below the lowest armed byte, so an acquire whose
+//!     memory contains this byte calls the cold function. If a chunk is freed, the backend's `free`
+//!     takes effect after all work on its armed bytes.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

@@ -108,7 +108,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         // SAFETY: the caller guarantees that the pool is live.
         if let Some(outer) = unsafe { self.state() }.neighbours.outer.get() {
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the safety contract of `nesting::leave`.
             return unsafe { nesting::leave(self.0, innermost, outer) };
         }
         if innermost.get() == self.into_raw() {

@@ -85,8 +85,7 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     let demand = if length * size_of::<T>() > 0 {
         Demand::new::<T>(length, first_use)
     } else {
-        // The array uses at least one line, and its start is aligned for `T`, for the reason given
-        // in `fitting`.
+        // As in `fitting`, the array uses at least one line, and its start is aligned for `T`.
         let element = Layout::new::<u8>().align_to(align_of::<T>()).unwrap_or(Layout::new::<u8>());
         Demand {
             length: 1,

@@ -38,8 +38,9 @@ pub struct StackState<B: StackedBackend> {
     /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
     /// from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
-    /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) held before the pool's last loan, and
-    /// holds apart from that loan. Every operation that may change this clears the flag.
+    /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
+    /// last loan, and would still return `true` without that loan. Every operation that may change
+    /// this result clears the flag.
     pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
     /// The hint stores the index at which a shape set with these low bits was last found.
@@ -54,8 +55,8 @@ pub struct StackState<B: StackedBackend> {
     /// The chunks of the pool. The field is accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view has armed. The backend orders these bytes before they are handed out
-    /// (invariant 12).
+    /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
+    /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
     /// The arrays that handles refer to, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
@@ -258,15 +259,15 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Does the same as [`settle_at`](Self::settle_at), except that the next first cursor is also
-    /// stray, and the count of live bytes continues.
+    /// Settles the pool in the same way as [`settle_at`](Self::settle_at), but the next pass also
+    /// begins with a merge, and the count of live bytes continues.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends do
-    /// not change, because a stray cursor is above them (invariant 3).
+    /// Schedules a merge at the beginning of the next pass, by making the next first cursor stray.
+    /// The ends do not change, because a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
