@@ -1,6 +1,6 @@
 //! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
 //! the small types that the trait uses. The traits for memory layouts are also defined in this
-//! module, because each backend specifies its layout and each layout is generic over the backend.
+//! module, because the traits of backends and layouts refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -32,7 +32,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// # Safety
 ///
 /// An implementation must uphold all guarantees in the following sections. The soundness of all
-/// pools relies on these guarantees of the backend.
+/// pools relies on these guarantees.
 ///
 /// ## Blocks
 ///
@@ -57,8 +57,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) only access the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
 ///   both methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must
-///   not access the memory after `'s` ends. No backend may rely on the destructor of a view being
-///   run.
+///   not access the memory after `'s` ends. A backend must not rely on the destructor of a view
+///   being run.
 ///
 /// ## Order
 ///
@@ -72,14 +72,14 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
 ///   block enqueued, including reads. These methods write *before* any work that later views
 ///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
-///   queue is empty. Examples of such incorrect writes are writes to mapped memory, writes on a
-///   second stream, and writes that the driver performs before the next submission.
+///   queue is empty. Writes to mapped memory, writes on a second stream, and writes that the driver
+///   performs before the next submission are therefore incorrect.
 /// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for the work
 ///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
-///   must order the pool's queue after the work on the other queue.
+///   must make the pool's queue wait for the work on the other queue.
 ///
 /// Host memory that is only accessed through slices satisfies these ordering rules without
 /// additional work.
@@ -111,11 +111,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
-///   identities to distinguish the bytes of different blocks. An identity is a number for each byte
-///   of a block, like an address. The ranges of two blocks never overlap, and each range begins at
-///   a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities.
-///   `ALIGN` does not guarantee any alignment that the system requires for offsets within an opaque
-///   block.
+///   identities to distinguish the bytes of different blocks. Identities assign a unique number to
+///   each byte of every block, as addresses do. The ranges of two blocks never overlap, and each
+///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
+///   their identities. `ALIGN` does not guarantee any alignment that the system requires for
+///   offsets within an opaque block.
 /// - If a handle outlives the view that returned it, the memory of the handle may already belong to
 ///   another array. A view should therefore only return handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
@@ -246,10 +246,10 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Self::ViewRef<'s, T>;
 
-    /// Orders the backend's queue after work that the pool cannot observe. A pool calls this method
-    /// for each slot that a view has [armed](SlotRef::arm), before the slot's block is handed out
-    /// again or freed. Fills, frees and other operations that are enqueued after this call run
-    /// after the work that the pool cannot observe.
+    /// Makes the backend's queue wait for work that the pool cannot observe. A pool calls this
+    /// method for each slot that a view has [armed](SlotRef::arm), before the slot's block is
+    /// handed out again or freed. Fills, frees and other operations that are enqueued after this
+    /// call run after the work that the pool cannot observe.
     ///
     /// # Errors
     ///
@@ -755,9 +755,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Removes the block that [`idle_block_bytes`](Self::idle_block_bytes) found from the pool, and
-    /// replaces the block with `spare`. If no idle block contains `address`, the method drops
-    /// `spare` and returns `None`.
+    /// Replaces the block that [`idle_block_bytes`](Self::idle_block_bytes) found with `spare`, and
+    /// returns the replaced block. If no idle block contains `address`, the method drops `spare`
+    /// and returns `None`.
     ///
     /// # Safety
     ///
@@ -877,8 +877,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Reserves memory in the same way as [`prepare_shape`](Self::prepare_shape), for elements that
-    /// may be read before they are written, but panics instead of returning an error.
+    /// The panicking version of [`prepare_shape`](Self::prepare_shape), for elements that may be
+    /// read before they are written.
     ///
     /// # Panics
     ///

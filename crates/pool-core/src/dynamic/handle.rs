@@ -1,5 +1,5 @@
-//! Handles, which identify arrays in a dynamic pool. Every method that receives a handle checks
-//! whether the handle is still valid.
+//! Defines the handles that identify arrays in a dynamic pool. Every method that receives a handle
+//! checks whether the handle is still valid.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -197,8 +197,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// You can change a constant between scopes with
 /// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or, while a scope is open, with
 /// [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an exclusive `Handles`, a constant
-/// can be computed from the temporary arrays of a scope. The views of constants end with the borrow
-/// of the `Handles`:
+/// can be computed from the temporary arrays of a scope. A view of a constant cannot outlive the
+/// borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -232,9 +232,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// If scopes of several pools read the same constants, keep the constants in a separate dynamic
-/// pool. The backend orders copies from views of these constants
-/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work that uses such views, the
-/// documentation of the backend states how the work is ordered relative to the pool's own work.
+/// pool. The backend orders copies that read these constants
+/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
+/// documentation states how the work is ordered relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,

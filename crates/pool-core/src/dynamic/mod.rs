@@ -260,7 +260,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns a view for writing the array that a handle refers to.
+    /// Returns an exclusive view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -276,7 +276,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns views for writing the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays that several handles refer to.
     ///
     /// # Errors
     ///

@@ -26,8 +26,8 @@ const MOST_GENEROUS: usize = 64 << 10;
 /// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
-/// Memory from a scope for use by collections. This type implements the [`Allocator`] trait of the
-/// crate `allocator-api2`.
+/// An allocator that provides the memory of a scope to collections. This type implements the
+/// [`Allocator`] trait of the crate `allocator-api2`.
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
@@ -166,9 +166,9 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or of a grown chunk's first part. The memory is not used after
-    /// `'a`. The lifetime in the field's type is `'static`, because `'a` would make the allocator
-    /// invariant.
+    /// The memory of the chunk. If the chunk has grown, this is the memory of its first part. The
+    /// memory is not used after `'a`. The lifetime in the field's type is `'static`, because `'a`
+    /// would make the allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
     /// The error from the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
@@ -215,7 +215,7 @@ impl<B: HostBackend> Scope<'_, B> {
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
     /// Removes and returns the error from the last allocation that the pool refused. The error
-    /// contains the numbers of bytes requested, held and allowed.
+    /// states how many bytes were requested, in use and allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

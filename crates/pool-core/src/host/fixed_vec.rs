@@ -42,7 +42,8 @@ pub struct FixedVec<'s, T> {
     ///
     /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
     /// its memory. The field is not a reference, because a function may accept the vector by value.
-    /// The function would then assert that no other pointer accesses the memory until it returns.
+    /// With a reference, such a function would assert that no other pointer accesses the memory
+    /// until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,
@@ -80,8 +81,8 @@ impl<T> fmt::Display for CapacityError<T> {
 impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. The cost is
-    /// the same as that of [`acquire_with`](Self::acquire_with).
+    /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. This method
+    /// has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///

@@ -56,7 +56,7 @@ pub struct PoolVec<'a, 's, B: HostBackend, T> {
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an empty growable vector of any [`Copy`] type, with an initial capacity of
-    /// `capacity` elements. The cost is the same as that of [`acquire_with`](Self::acquire_with).
+    /// `capacity` elements. This method has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///

@@ -61,10 +61,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Plain data is any type that implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
     /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
-    /// Values of any other type may contain padding, which recycled memory must not contain, so the
-    /// slot of such values is *marked*. Every acquire of a marked slot calls the cold function. The
-    /// next acquire that hands out this memory without writing to it (such as
-    /// [`acquire`](Self::acquire)) first zeroes the marked bytes, and then removes the mark.
+    /// Values of any other type may contain padding, so their slot is *marked* as possibly
+    /// uninitialized. Every acquire of a marked slot calls the cold function. The next acquire that
+    /// hands out this memory without writing to it (such as [`acquire`](Self::acquire)) first
+    /// zeroes the marked bytes, and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

@@ -42,8 +42,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// Prepares a slot in the same way as [`prepare`], for elements that may be read before they are
-/// written, but panics instead of returning an error.
+/// The panicking version of [`prepare`], for elements that may be read before they are written.
 ///
 /// # Safety
 ///
@@ -116,8 +115,8 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// Prepares a slot in the same way as [`prepare_bytes`], for elements that may be read before they
-/// are written, but panics instead of returning an error.
+/// The panicking version of [`prepare_bytes`], for elements that may be read before they are
+/// written.
 ///
 /// # Safety
 ///

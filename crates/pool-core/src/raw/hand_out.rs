@@ -1,8 +1,8 @@
 //! The only function that hands out the block of a slot. Each acquire calls this function, and so
 //! does the first use of a vector that was acquired without capacity.
 //!
-//! The function performs all duties that must precede the first write to a block. The function
-//! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
+//! The function does all the work that must precede the first write to a block. The function grows
+//! the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
 //! samples, and counts live bytes.
 
 use super::block::{install, release};
@@ -54,13 +54,13 @@ impl Demand {
 /// vector passes a slot that the vector has already acquired. The first use passes the number of
 /// the first idle slot as `taken_to`.
 ///
-/// If the elements of a demand occupy no bytes, the function performs none of its duties, and the
-/// slot remains armed for its next use.
+/// If the elements of a demand occupy no bytes, the function does none of this work, and the slot
+/// remains armed for its next use.
 ///
 /// # Errors
 ///
 /// Returns the same errors as the acquire methods. After an error, the slot still has its pending
-/// duties, and has either its old block or no block.
+/// work, and has either its old block or no block.
 ///
 /// # Safety
 ///

@@ -31,7 +31,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
-    // The slots must advertise 0 words before the span is created, because a `tracing` subscriber
+    // The slots must advertise 0 words before the `tracing` span is created, because a subscriber
     // may try to acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are
     // idle.
     unsafe { withdraw_from(state, from) };

@@ -37,7 +37,7 @@
 //!    an idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if the slot advertises the block, and such a slot has no pending duty.
+//!    out a block only if the slot advertises the block, and such a slot has no pending work.
 //!
 //! 6. Before the block of a slot is freed, the slot is emptied, which clears its advertised words,
 //!    its size, its serial and its shape set. A slot is filled only after its new block has been
@@ -52,16 +52,17 @@
 //!
 //! 9. **While user code runs inside an operation, no memory can be acquired from the pool or freed
 //!    in it**. The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
-//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call their methods.
+//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
+//!    these values.
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
 //!    is set before the operation first reads a cursor, a slot, a table list or a shape set. The
-//!    mark is removed after the operation's last write to any of them. While the pool is busy,
-//!    acquires call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
-//!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
-//!    The table below lists the operations that run user code. While user code runs, the operation
-//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
-//!    removes the mark, and leaves every slot valid (invariant 6).
+//!    mark is removed after the operation's last write to these data structures. While the pool is
+//!    busy, acquires call the cold function, which fails with `PoolError::Reentered`. The methods
+//!    `trim`, `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read
+//!    succeed. The table below lists the operations that run user code. While user code runs, the
+//!    operation holds no lock, and holds no reference to data that other methods of the pool read.
+//!    Unwinding removes the mark, and leaves every slot valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record covers the word of that byte (`mark`). A

@@ -24,8 +24,8 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are now handed out. When the number of slots first becomes very
-    /// high, the method reports the pool.
+    /// Records that `slots` slots are now handed out. The method reports the pool when this number
+    /// first reaches the limit.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -151,8 +151,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     Ok(span)
 }
 
-/// Does the same as [`prepare`] for elements that may be read before they are written, but panics
-/// instead of returning an error.
+/// The panicking version of [`prepare`], for elements that may be read before they are written.
 ///
 /// # Safety
 ///

@@ -46,7 +46,7 @@ impl<B: StackedBackend> SlotRef<B> {
 
     /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
     /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
-    /// backend is called even if the view is never dropped.
+    /// method `reuse` is called even if the view is never dropped.
     ///
     /// # Safety
     ///
