@@ -59,8 +59,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   cursor. Closures and the backend's writes run after the cursor has moved past the slot. While
 ///   a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the backend) may
 ///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
-///   recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does not free
-///   anything.
+///   recorded capacity of its next slot is zero. Acquires therefore fail, and calls to `trim` free
+///   nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   exchanges that block for the block of an idle slot. A vector that was created without capacity
 ///   does not use the block of its slot until the first push. The first push then hands out the
@@ -109,8 +109,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Opens an inner scope. Views of this scope remain usable while the inner scope is open. The
-    /// outer scope itself cannot be used until the inner scope and all of its views are no longer
-    /// in use.
+    /// outer scope itself cannot be used while the inner scope or any of its views is in use.
     ///
     /// A scope has the size of one word. If you pass a scope to a helper function that is not
     /// inlined, pass the scope by value. The scope's word then stays in a register. If a scope is

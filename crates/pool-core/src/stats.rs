@@ -25,9 +25,10 @@ pub struct PoolStats {
     /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
-    /// measurement. The measurement does not count arrays that were handed out earlier. For several
-    /// pools, the value is the sum of their peaks, although the pools may have reached their peaks
-    /// at different times. The sum is `None` if any of the pools has not measured its peak.
+    /// measurement. The measurement does not count arrays that were handed out before it was
+    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
+    /// reached their peaks at different times. The sum is `None` if any of the pools has not
+    /// measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.

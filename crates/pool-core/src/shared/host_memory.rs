@@ -24,10 +24,9 @@ use crate::stacked::StackedBackend;
 /// 2. All bytes at or after the offset `uninitialised` are initialized.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data, and any thread with access to the context may use it. The
-// documentation of `PoolBackend` states this rule in its section on blocks. The methods that use
-// the context receive a shared reference to it, and the bound allows every thread to use such a
-// reference.
+// SAFETY: a block is plain data, and any thread with access to the context may use it, as the
+// documentation of `PoolBackend` states. The methods that use the context receive a shared
+// reference to it, and the bound allows every thread to use such a reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the

@@ -1,4 +1,4 @@
-//! Owned arrays, whose memory can leave its scope. Any thread can acquire, drop and reuse owned
+//! Owned arrays, whose memory is not bound to a scope. Any thread can acquire, drop and reuse owned
 //! arrays.
 //!
 //! A [`SharedPool`] is a handle to a [`Store`](store::Store). A store consists of shards, and each

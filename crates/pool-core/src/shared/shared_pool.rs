@@ -22,7 +22,7 @@ pub type TakeResult<B, T> = Result<Owned<B, T>, PoolError<<B as PoolBackend>::Er
 /// The type that identifies an array in the memory of a backend.
 type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
-/// A thread-safe pool of [`Owned`] arrays, for memory that leaves its scope.
+/// A thread-safe pool of [`Owned`] arrays, for memory that is not bound to a scope.
 ///
 /// A clone of the pool is another handle to the same pool. Any thread can acquire arrays, and any
 /// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
@@ -149,8 +149,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Acquires an array in the same way as [`take`](Self::take), but returns an error instead of
-    /// panicking.
+    /// The fallible version of [`take`](Self::take).
     ///
     /// # Errors
     ///
@@ -177,8 +176,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Acquires an array in the same way as [`take_zeroed`](Self::take_zeroed), but returns an
-    /// error instead of panicking.
+    /// The fallible version of [`take_zeroed`](Self::take_zeroed).
     ///
     /// # Errors
     ///
@@ -188,8 +186,8 @@ impl<B: SharedBackend> SharedPool<B> {
         self.hand_out(length, |memory, store| memory.zeroed(store.origin(), length))
     }
 
-    /// Acquires an array that contains a copy of `source`. The call returns after `source` has been
-    /// read.
+    /// Acquires an array that contains a copy of `source`. The caller may reuse `source` as soon as
+    /// this method returns.
     ///
     /// # Panics
     ///
@@ -200,8 +198,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Acquires an array in the same way as [`take_from`](Self::take_from), but returns an error
-    /// instead of panicking.
+    /// The fallible version of [`take_from`](Self::take_from).
     ///
     /// # Errors
     ///
@@ -245,9 +242,9 @@ impl<B: SharedBackend> SharedPool<B> {
 
     /// Returns the statistics of the pool.
     ///
-    /// `active_slots` is the number of live arrays. The peak `peak_live_bytes` is measured by this
-    /// method, and whenever the pool is about to grow. While other threads acquire and drop arrays,
-    /// the numbers are estimates.
+    /// `active_slots` is the number of live arrays. This method measures `peak_live_bytes`, which
+    /// is also measured whenever the pool is about to grow. While other threads acquire and drop
+    /// arrays, the numbers are estimates.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
@@ -288,8 +285,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
         self.try_take_with(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Acquires an array in the same way as [`take_with`](Self::take_with), but returns an error
-    /// instead of panicking.
+    /// The fallible version of [`take_with`](Self::take_with).
     ///
     /// # Errors
     ///

@@ -22,8 +22,8 @@
 //!
 //! A new block must not make the pool hold more than 5/4 of its peak number of live bytes, plus
 //! some slack. If a new block would exceed this size, the array receives a larger idle block
-//! ([`Store::find_larger`]). If there is none, idle blocks are freed before the new block is
-//! allocated.
+//! ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the new block
+//! is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -292,8 +292,8 @@ impl<B: SharedBackend> Store<B> {
     /// number of live bytes.
     ///
     /// A factor above four is not needed for two arrays that are never live at the same time.
-    /// Assume that one array is more than four times as large as the other. A pool that holds five
-    /// quarters of the larger size then has room for both arrays.
+    /// Assume that one array is more than four times as large as the other. A pool that holds 5/4
+    /// of the larger size then has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -542,7 +542,7 @@ impl<B: SharedBackend> Store<B> {
 }
 
 /// A guard that undoes a step if an error or a panic drops the guard. Calling `keep` on the guard
-/// keeps the step.
+/// makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -614,7 +614,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 }
 
 /// Returns the block of an array to its store. Any thread may call this function. If the store is
-/// closed and this was its last array, the function frees the store.
+/// closed and has no other array, the function frees the store.
 ///
 /// # Safety
 ///

@@ -14,7 +14,7 @@ use crate::backend::FirstUse;
 use crate::error::{PoolError, panic_with};
 use crate::stacked::StackedBackend;
 
-/// The elements that an acquire needs memory for.
+/// The elements for which an acquire needs memory.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,

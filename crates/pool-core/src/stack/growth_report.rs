@@ -9,11 +9,11 @@ use crate::warning::{PoolWarning, report};
 
 /// The data about the passes in which one pool grew. The pool's report is created from this data.
 pub(super) struct GrowthReport {
-    /// Counts the passes, and in how many consecutive passes the pool grew. A pass begins when a
-    /// scope is opened directly from the pool.
+    /// Counts the passes of the pool, and the consecutive passes in which the pool grew. A pass
+    /// begins when a scope is opened directly from the pool.
     passes: Streak,
-    /// Counts how often a guard has started to use the pool, and in how many consecutive uses the
-    /// pool grew. A guard may begin several passes during one use of the pool.
+    /// Counts the uses of the pool by guards, and the consecutive uses in which the pool grew. A
+    /// guard may begin several passes during one use of the pool.
     entries: Streak,
     /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,

@@ -110,8 +110,8 @@ impl Offer {
     }
 }
 
-/// Does the same as [`Offer::lend`] if both pools are in the usual state. If a pool is not in the
-/// usual state, the function returns `false` and does nothing.
+/// Lends memory in the same way as [`Offer::lend`], if both pools are in their usual state. If one
+/// of the pools is not in this state, the function returns `false` and does nothing.
 ///
 /// # Safety
 ///
@@ -153,9 +153,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If a pool
-/// is not in the usual state, the function returns `false` and does nothing. No view or cursor of
-/// the pool may be in use.
+/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If one of
+/// the pools is not in this state, the function returns `false` and does nothing. No view or cursor
+/// of the pool may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,

@@ -33,7 +33,7 @@
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
 //!    becomes settled when it borrows its only chunk while no cursor is in use. The pool stops
 //!    being settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
-//!    pool, and the next first cursor then merges the chunks.
+//!    pool, and the first acquire of the next pass then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.

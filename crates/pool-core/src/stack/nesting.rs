@@ -26,9 +26,9 @@
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
 //!   memory that it borrowed, and transfers the memory that it lent (`loans`). Another thread can
 //!   therefore release an idle pool, because no pool in the chain refers to it.
-//! - Another thread may replace the pool of an entry that is in use. The entry stores the address
-//!   of the pool that entered the chain, and that pool leaves the chain. The pool that replaced it
-//!   is not in the chain, and owns all of its memory.
+//! - Another thread may replace the pool of an entry that is in use. The entry still stores the
+//!   address of the pool that entered the chain, so that pool also leaves the chain. The pool that
+//!   replaced it is not in the chain, and owns all of its memory.
 //! - **A lean pool has not changed since it was checked.** The function `enter_rarely` checks the
 //!   pool before it sets the flag `is_lean`. An operation that changes the pool's chunks, counters,
 //!   ranges or modes either sets the ends or schedules a merge. Both of these steps clear the flag.
@@ -227,8 +227,9 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
 }
 
 /// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool could lend these bytes and its passes are not sampled. If the outer
-/// pool could not lend the bytes that were needed, its next pass begins with a larger chunk.
+/// reported if the outer pool could lend these bytes and the outer pool's passes are not sampled.
+/// If the outer pool could not lend the bytes that were needed, its next pass begins with a larger
+/// chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {

@@ -25,8 +25,8 @@ pub struct StackState<B: StackedBackend> {
     pub(super) end: Cell<*mut u8>,
     /// The end of the memory that the hot path may hand out for writing before the first read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The start of first cursors. The value is the start of the first chunk, or [`STRAY`] if the
-    /// next pass begins with a merge.
+    /// The position at which the next pass begins. The value is the start of the first chunk, or
+    /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
@@ -203,7 +203,7 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        // The ends of a busy pool, as in `set_ends`.
+        // A busy pool has null ends, as in `set_ends`.
         self.is_lean.set(false);
         self.end.set(null_mut());
         self.written_end.set(null_mut());
@@ -235,8 +235,7 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled. The ends of the pool are null until its first cursor acquires
-    /// memory again.
+    /// Marks the pool as not settled. Both ends stay null until the first acquire of a new pass.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
