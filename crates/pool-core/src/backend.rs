@@ -72,8 +72,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
 ///   block enqueued, including reads. These methods write *before* any work that later views
 ///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
-///   queue is empty. Writes to mapped memory, writes on a second stream, and writes that the driver
-///   performs before the next submission are therefore incorrect.
+///   queue is empty. Examples of incorrect writes are writes to mapped memory, writes on a second
+///   stream, and writes that the driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
@@ -163,8 +163,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block). The elements may require an alignment larger than
-    /// `ALIGN`. In this case, the pool reserves memory for one extra element and hands out the part
-    /// that is correctly aligned.
+    /// `ALIGN`. The pool then reserves memory for one extra element, and hands out the part of the
+    /// block that is correctly aligned.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
@@ -174,7 +174,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     const DANGLING: Self::Block;
 
     /// Returns the part of a block that begins at the first multiple of `align` in the block.
-    /// `align` is a power of two above [`ALIGN`](Self::ALIGN) and at most
+    /// `align` is a power of two that is greater than [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
     /// returned part as a block. If the block is too short, or is [`DANGLING`](Self::DANGLING), the
     /// method returns an aligned block that contains no bytes.
@@ -254,8 +254,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Errors
     ///
     /// Returns the backend's own error if the backend cannot establish this order. If this method
-    /// fails, either the acquire that called it fails with the same error, or the block is leaked
-    /// instead of being freed.
+    /// fails, either the calling acquire fails with the same error, or the block is leaked instead
+    /// of being freed.
     ///
     /// # Safety
     ///
@@ -860,7 +860,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// Reserves the memory and the shape of an array of dynamic rank, after
+    /// Reserves memory for an array of dynamic rank and stores its shape, after
     /// [`fitting_shape`](Self::fitting_shape) has returned `None`. This method rejects invalid
     /// lengths, reserves memory, and stores the shape if it is not yet cached.
     ///

@@ -17,8 +17,8 @@ pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kep
 
 /// A shape for which an acquire can reserve a slot.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores. This is `()` for a length, the axis lengths for
-    /// a fixed rank, or the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores. The type is `()` for a length, the axis lengths
+    /// for a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
     /// Reserves the slot for an array whose elements may be read before they are written, without

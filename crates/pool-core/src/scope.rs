@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot. It is also the checkpoint to which the outer scope
-//! returns.
+//! scope is the position of the next slot. The position is also the checkpoint to which the outer
+//! scope returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -46,7 +46,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
-///   no view of the inner scope is alive anymore.
+///   no view of the inner scope is alive.
 /// - Slots never move in memory. Only slots at or above the cursor are grown or freed. The memory
 ///   of a view therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.

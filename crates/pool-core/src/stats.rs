@@ -33,7 +33,7 @@ pub struct PoolStats {
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
-    /// The number of bytes of host memory used for tables and state, not including cached shapes.
+    /// The number of bytes of host memory that tables and state use, not including cached shapes.
     pub bookkeeping_bytes: usize,
     /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,
@@ -44,9 +44,9 @@ pub struct PoolStats {
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires that found the shape of an array of dynamic rank in the cache.
+    /// The number of acquires that found a shape of dynamic rank in the cache.
     pub shape_hits: u64,
-    /// The number of acquires that did not find the shape of an array of dynamic rank in the cache.
+    /// The number of acquires that did not find a shape of dynamic rank in the cache.
     pub shape_misses: u64,
 }
 
@@ -73,8 +73,8 @@ impl PoolStats {
         }
     }
 
-    /// Returns the sum of the statistics of two pools or groups of pools. The result has the name,
-    /// the device and the byte limit of `self`.
+    /// Returns the sum of these statistics and the statistics of other pools. The result has the
+    /// name, the device and the byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);

@@ -351,8 +351,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the exchange. User code that runs during the exchange
-        // therefore cannot allocate bytes from this chunk. Such bytes would not move together with
-        // the allocation.
+        // therefore cannot allocate bytes from this chunk. Bytes that user code allocated during
+        // the exchange would not move together with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };

@@ -40,10 +40,10 @@ pub struct FixedVec<'s, T> {
     /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
     /// vector for `'s`, and only values of `T` are written to it.
     ///
-    /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
-    /// its memory. The field is not a reference, because a function may accept the vector by value.
-    /// With a reference, such a function would assert that no other pointer accesses the memory
-    /// until the function returns.
+    /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) replaces
+    /// the vector's memory. The field is not a reference, because a function may accept the vector
+    /// by value. With a reference, such a function would assert that no other pointer accesses the
+    /// memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,

@@ -34,10 +34,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Keeping a slice exchanges its block for the block of the outer scope's next slot. In a loop
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
     /// If a temporary is much larger than the kept array, each iteration may therefore grow another
-    /// slot. For example, a loop keeps 100 arrays of 64 bytes, and computes each with a temporary
-    /// of 1 MiB. The loop allocates memory in its first 100 runs, after which the pool holds 101
-    /// MiB. Acquire a large temporary once, before the loop. In a [stack](crate::Stacked), the pool
-    /// would hold only 1 MiB after the same loop.
+    /// slot. For example, a loop keeps 100 arrays of 64 bytes, and computes each of them with a
+    /// temporary array of 1 MiB. The loop allocates memory in its first 100 runs, after which the
+    /// pool holds 101 MiB. Acquire a large temporary once, before the loop. In a
+    /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -103,8 +103,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // only view of any slot at or above the cursor. The slice may also be in a slot below the
         // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
         // [&'a T]` that it captured, because the implied bounds of that type make `'a` long enough.
-        // In every case, the slice is the only reference to valid elements, and `body` no longer
-        // uses it.
+        // The slice is always the only reference to valid elements, and `body` no longer uses it.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 

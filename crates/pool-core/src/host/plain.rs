@@ -22,7 +22,7 @@ use bytemuck::NoUninit;
 /// changes fused iterators, plain types will be treated as types with padding.
 ///
 /// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
-/// other lifetimes. This result is still correct, because padding does not depend on lifetimes.
+/// other lifetimes. The answer is still correct, because padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();

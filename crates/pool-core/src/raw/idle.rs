@@ -61,8 +61,9 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire of one of
-/// these slots calls the cold function, which returns an error because the pool is busy.
+/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire that
+/// reaches one of these slots calls the cold function, which returns an error because the pool is
+/// busy.
 ///
 /// # Safety
 ///

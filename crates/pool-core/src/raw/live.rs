@@ -74,7 +74,7 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` uses `bytes` bytes from now on. The slot must be one of the first
+    /// Records that slot `number` now uses `bytes` bytes. The slot must be one of the first
     /// `handed_out` slots of the pool. If the slot was not counted, the method does nothing.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();

@@ -27,13 +27,13 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized from now on.
-/// If the slot already has a longer mark, the longer mark is kept.
+/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized after this
+/// call. If the slot already has a longer mark, the longer mark is kept.
 ///
 /// # Safety
 ///
 /// The slot's block must have at least `bytes` bytes, and the slot's scope must be open. Either the
-/// cursor must have moved past the slot, or the slot must be idle. In the second case, no other
+/// cursor must have moved past the slot, or the slot must be idle. If the slot is idle, no other
 /// code may run before the caller acquires the slot.
 #[inline]
 pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {

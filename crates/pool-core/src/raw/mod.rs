@@ -15,7 +15,7 @@
 //!    function. A sentinel always advertises 0 words.
 //!
 //! 4. The field `real` is the size in bytes that was allocated for the slot's block. The field
-//!    `real` is 0 if and only if the slot has no block. In this case, the field `block` is
+//!    `real` is 0 if and only if the slot has no block. If `real` is 0, the field `block` is
 //!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
@@ -71,8 +71,8 @@
 //!     before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
-//!     block's slot**. Because the slot is below the cursor during the write, the pool does not
-//!     need to be marked as busy.
+//!     block's slot**. The slot is below the cursor during the write, so the pool does not need to
+//!     be marked as busy.
 //!
 //! # Where user code runs
 //!

@@ -1,5 +1,6 @@
 //! The slot table, which contains the hot words of 31 slots, a sentinel, and the slots' cold
-//! records. This module also computes the address of a table from the address of one of its slots.
+//! records. This module also computes the address of a table from the address of any slot in the
+//! table.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;

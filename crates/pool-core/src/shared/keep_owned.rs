@@ -23,7 +23,7 @@ impl<B: HostBackend> Scope<'_, B> {
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
     /// context of the backend must also be `()`, as it is for host memory. If the slice is not
     /// copied, its block moves to `pool`, and an idle block from `pool` takes its place in the
-    /// slot. Therefore, a loop that keeps arrays allocates nothing if those arrays are eventually
+    /// slot. A loop that keeps arrays therefore allocates nothing if those arrays are eventually
     /// dropped. The owned array occupies the whole block that was moved.
     ///
     /// ```

@@ -7,8 +7,8 @@
 //! list while the array lives.
 //!
 //! Each backend defines its kind of block. On the host, a block is an allocation (`host_memory`).
-//! For a backend that enqueues its work, a block is a pool of one array (`pooled_memory`). Such a
-//! block orders the uses of its memory in the same way as any other pool.
+//! For a backend that enqueues its work, a block is a pool of one array (`pooled_memory`). A block
+//! of this kind orders all uses of its memory in the same way as any other pool.
 //!
 //! # User code
 //!

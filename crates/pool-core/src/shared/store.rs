@@ -383,7 +383,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(())
     }
 
-    /// Subtracts the bytes of a block that is freed.
+    /// Subtracts the bytes of a freed block from the total.
     pub(super) fn note_freed(&self, bytes: usize) {
         self.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -698,8 +698,7 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     unsafe { leave(store) };
 }
 
-/// Subtracts one user from the number of users of a closed store. If no user is left, the function
-/// frees the store.
+/// Removes one user from a closed store. If no user is left, the function frees the store.
 ///
 /// # Safety
 ///

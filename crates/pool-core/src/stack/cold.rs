@@ -119,9 +119,8 @@ unsafe fn prepare_rarely<B: StackedBackend>(
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
-        // At this point, the cursor is the first cursor of a pool that is not settled. SAFETY:
-        // nothing in the pool is in use, because no array of a pool is below a stray cursor
-        // (invariant 1).
+        // A cursor at `STRAY` begins a pass, so the pool is settled first. SAFETY: nothing in the
+        // pool is in use, because no array of a pool is below a stray cursor (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -199,7 +198,8 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin before the position of these elements.
+/// at or above the cursor. The next array may begin at a lower address than these elements, because
+/// the elements occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -270,8 +270,8 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 }
 
 /// Allocates memory in the same way as [`grow`], for a pool that may have borrowed memory. The
-/// memory above the cursor in a borrowed chunk does not count toward the pool's limit. This memory
-/// is no longer used after another chunk follows.
+/// memory above the cursor in a borrowed chunk does not count toward the pool's limit. The pool no
+/// longer uses this memory after it has allocated another chunk.
 ///
 /// # Errors
 ///

@@ -20,8 +20,7 @@ pub(super) struct GrowthReport {
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the length of the latest run of consecutive events with
-/// growth.
+/// The number of events of one kind, and the number of consecutive events in which the pool grew.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,

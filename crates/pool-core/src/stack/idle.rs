@@ -28,7 +28,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     });
     let keep = first.max(least);
     if first == 0 {
-        // At this point, no array of the pool is live.
+        // No array of the pool is live when this code runs.
         state.forget_needs();
     }
     // SAFETY: the caller guarantees that no view of memory at or above the cursor exists, and the

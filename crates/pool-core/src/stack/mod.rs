@@ -5,8 +5,8 @@
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
-//! (`loans`). Because pools borrow chunks from each other, nested thread-local scopes share one
-//! stack (`nesting`).
+//! (`loans`). Nested thread-local scopes share one stack, because pools borrow chunks from each
+//! other (`nesting`).
 //!
 //! # Invariants
 //!
@@ -31,8 +31,8 @@
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
-//!    becomes settled when it borrows its only chunk while no cursor is in use. The pool stops
-//!    being settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
+//!    becomes settled when it borrows its only chunk while no cursor is in use. The pool is marked
+//!    as not settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
 //!    pool, and the first acquire of the next pass then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
@@ -61,8 +61,8 @@
 //!    dynamic rank uses at least one line, so no two such arrays have the same offset.
 //!
 //! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and a first
-//!     cursor sets `top` to `base`. A pool lends only memory at or above `top`. Because the end of
-//!     a scope does not lower `top`, the pool may lend less memory than is idle.
+//!     cursor sets `top` to `base`. A pool lends only memory at or above `top`. The pool may lend
+//!     less memory than is idle, because the end of a scope does not lower `top`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers such a chunk to another pool (`loans`).

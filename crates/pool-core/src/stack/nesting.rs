@@ -1,15 +1,15 @@
 //! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
-//! outermost pool to the innermost pool. This is the order in which the pools came into use. A pool
-//! that comes into use borrows memory from the innermost pool, so all nested scopes of a thread
-//! share one stack.
+//! outermost pool to the innermost pool. The pools are in the order in which they came into use. A
+//! pool that comes into use borrows memory from the innermost pool, so all nested scopes of a
+//! thread share one stack.
 //!
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
 //! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. From that pass on, the inner pool can borrow all the memory that it needs. The inner
-//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! both pools. The inner pool can then borrow all the memory that it needs. The inner pool
+//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
 //! thread therefore uses a single chunk. This chunk belongs to the outermost pool, and its size is
 //! the peak number of live bytes.
 //!
@@ -96,8 +96,8 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
         // SAFETY: the caller guarantees that no view or cursor of the pool is in use.
         unsafe { give_up_chunks(state) };
     }
-    // The innermost pool is looked up only at this point, because an allocator hook may have
-    // changed the chain during the calls above.
+    // The innermost pool is read only after these calls, because an allocator hook may have changed
+    // the chain during the calls.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -233,8 +233,8 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // A pool without its own chunks has borrowed enough memory, unless the cold function
-        // counted more live bytes.
+        // If a pool has no chunks of its own, it has borrowed enough memory, unless the cold
+        // function counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),
         needed => needed,

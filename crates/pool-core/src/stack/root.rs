@@ -112,7 +112,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             return unsafe { nesting::leave(self.0, innermost, outer) };
         }
         if innermost.get() == self.into_raw() {
-            // This is the only pool in use, so it has borrowed no memory from another pool.
+            // No other pool is in use, so this pool has borrowed no memory.
             innermost.set(null_mut());
             return true;
         }

@@ -69,9 +69,8 @@ pub struct StackState<B: StackedBackend> {
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
     /// The number of live bytes, including the whole capacity of the last grown vector, and the
-    /// position of the cursor after that vector. Because the vector may need less than its
-    /// capacity, these bytes count as live only when something else becomes live, or in the next
-    /// pass.
+    /// position of the cursor after that vector. The vector may need less than its capacity, so
+    /// these bytes count as live only when something else becomes live, or in the next pass.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -380,7 +379,7 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Resets the peaks of live bytes from earlier passes.
+    /// Resets the peak numbers of live bytes that earlier passes recorded.
     pub(super) fn forget_needs(&self) {
         self.pass_peak.set(0);
         self.needed.set(0);

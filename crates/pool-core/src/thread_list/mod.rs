@@ -49,7 +49,7 @@
 //! The stacks that a thread is currently using are linked, so that inner stacks can borrow memory
 //! from outer stacks. Only the owner uses these links. A pool has no links while its entry is in
 //! the list. The pool enters the chain after its address is loaded, and leaves the chain before the
-//! store that puts the entry back. Therefore, no other pool links to a pool that another thread
+//! store that puts the entry back. No other pool therefore links to a pool that another thread
 //! replaces or drops. An entry stores the address of the pool that entered the chain. A pool that
 //! is replaced while it is in use still leaves the chain before it is dropped. A replaced pool is
 //! dropped only after its entry is in the list.
