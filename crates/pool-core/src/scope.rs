@@ -66,8 +66,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   does not use the block of its slot until the first push. The first push then hands out the
 ///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
 ///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
-///   work for any lifetime of the inner scope. Only the array that it returns can therefore outlive
-///   that scope.
+///   work for any lifetime of the inner scope. Only the array that the closure returns can
+///   therefore outlive the inner scope.
 /// - A box or an allocator owns memory that the cursor has moved past, just as a view does. Memory
 ///   that an allocator's collections free is reused only by the allocator itself, and only at the
 ///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.

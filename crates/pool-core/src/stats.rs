@@ -39,8 +39,8 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path. The number includes the first acquire of
-    /// each slot, each acquire that grew a block, and each acquire of a marked slot (see
+    /// The number of acquires that took the cold path. The count includes the first acquire of each
+    /// slot, each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,

@@ -248,7 +248,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
-    /// [`PoolError::StaleHandle`] if its array was rewound, freed or replaced.
+    /// [`PoolError::StaleHandle`] if its array was freed or replaced.
     #[inline]
     pub fn get<T: Element>(
         &self,
@@ -341,8 +341,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         released
     }
 
-    /// Replaces the configuration. A slot that is currently handed out follows the new
-    /// configuration the next time that it is used.
+    /// Replaces the configuration. The new configuration takes effect for a handed-out slot when
+    /// the slot is next used.
     ///
     /// # Errors
     ///

@@ -83,7 +83,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     }
 
     /// Keeps the slice that `body` returns in the same way as [`keep`](Self::keep), but accepts a
-    /// `body` that may fail. The error is a [`PoolError`], or converts from [`PoolError`].
+    /// `body` that may fail. The error is a [`PoolError`], or a type that converts from
+    /// [`PoolError`].
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked in the same way as the slot of [`acquire_uninit`](Self::acquire_uninit).
+    /// The slot is marked, in the same way as by [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

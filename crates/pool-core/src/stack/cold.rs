@@ -374,9 +374,8 @@ unsafe fn grow<B: StackedBackend>(
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Replaces a newly allocated chunk that contains a stray cursor with another chunk. A chunk can
-/// contain a stray cursor. If the pool used such a chunk, the bytes between its start and the
-/// cursor would count as handed out (invariant 1).
+/// Replaces a newly allocated chunk that happens to contain the address of an old cursor. If the
+/// pool used this chunk, the bytes below the old cursor would count as handed out (invariant 1).
 ///
 /// # Errors
 ///
@@ -454,7 +453,7 @@ unsafe fn put_in_order<B: StackedBackend>(
 }
 
 /// Returns the address that is `bytes` bytes after `start`. The function does not use the pointer
-/// method `add`, because that method is not valid for the address of device memory.
+/// method `add`, because that method must not be used on the address of device memory.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
     // The sum never wraps to null. If the sum were null, the function would return `start`, which
     // is also an address in the span.

@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // Freeing chunks may make the cursors of outer scopes stray, so the pool must not remain
-    // settled (invariants 1 and 3).
+    // After chunks have been freed, the cursors of outer scopes may be outside all chunks, so the
+    // pool must not remain settled (invariants 1 and 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };

@@ -20,8 +20,8 @@
 //! - **The borrower returns only memory without views**. The borrower returns the memory of a chunk
 //!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
 //!   that is forgotten returns nothing, so its views remain valid until the process exits.
-//! - **A dirty byte remains dirty**. The dirty ranges of lent memory are moved to the borrower, and
-//!   are moved back to the lender when the memory is returned.
+//! - **A loan does not change which bytes are dirty**. The dirty ranges of lent memory are moved to
+//!   the borrower, and are moved back to the lender when the memory is returned.
 //!
 //! The pool that owns the block counts the borrowed bytes as reserved. Borrowed bytes count toward
 //! the limits of both pools.

@@ -60,9 +60,9 @@
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a
 //!    dynamic rank uses at least one line, so no two such arrays have the same offset.
 //!
-//! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and a first
-//!     cursor sets `top` to `base`. A pool lends only memory at or above `top`. The pool may lend
-//!     less memory than is idle, because the end of a scope does not lower `top`.
+//! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and the first
+//!     cursor of a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool
+//!     may lend less memory than is idle, because the end of a scope does not lower `top`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers such a chunk to another pool (`loans`).

@@ -29,8 +29,8 @@
 //! - Another thread may replace the pool of an entry that is in use. The entry still stores the
 //!   address of the pool that entered the chain, so that pool also leaves the chain. The pool that
 //!   replaced it is not in the chain, and owns all of its memory.
-//! - **A lean pool has not changed since it was checked.** The function `enter_rarely` checks the
-//!   pool before it sets the flag `is_lean`. An operation that changes the pool's chunks, counters,
+//! - **A pool has not changed while its flag `is_lean` is set.** The function `enter_rarely` checks
+//!   the pool before it sets the flag. An operation that changes the pool's chunks, counters,
 //!   ranges or modes either sets the ends or schedules a merge. Both of these steps clear the flag.
 //!   The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do not
 //!   clear the flag.
@@ -67,8 +67,8 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     if state.is_lean.get() {
         debug_assert!(state.may_borrow_simply(), "a lean pool has changed");
         // SAFETY: the caller guarantees that both pools are live, and that no view or cursor of the
-        // pool is in use. For a lean pool without a loan, `may_borrow_simply` returns `true`, and a
-        // pool has no loan before it enters the chain.
+        // pool is in use. If `is_lean` is set and the pool has no loan, `may_borrow_simply` returns
+        // `true`. A pool has no loan before it enters the chain.
         if unsafe { lend_simply(outer, root) } {
             innermost.set(root.as_ptr().cast());
             state.neighbours.outer.set(Some(outer));
@@ -81,8 +81,8 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     unsafe { enter_rarely(root, innermost) };
 }
 
-/// Implements [`enter`] for pools that are not lean, and for lenders that are not in their usual
-/// state.
+/// Implements [`enter`] for pools whose flag `is_lean` is not set, and for lenders that are not in
+/// their usual state.
 ///
 /// # Safety
 ///
@@ -182,8 +182,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     unsafe { leave_rarely(root, innermost) }
 }
 
-/// Implements [`leave`] for a pool that is not lean, that is not the innermost pool, or that has no
-/// outer pool.
+/// Implements [`leave`] for a pool whose flag `is_lean` is not set, that is not the innermost pool,
+/// or that has no outer pool.
 ///
 /// # Safety
 ///

@@ -264,8 +264,8 @@ impl<B: StackedBackend> StackState<B> {
         self.set_ends();
     }
 
-    /// Schedules a merge at the beginning of the next pass, by making the next first cursor stray.
-    /// The ends do not change, because a stray cursor is above them (invariant 3).
+    /// Schedules a merge of the chunks at the beginning of the next pass. The ends do not change,
+    /// because the next pass begins with a cursor at [`STRAY`], which is above them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));

@@ -102,7 +102,7 @@ impl<B: PoolBackend> ThreadList<B> {
         if !held.leave(&self.innermost) {
             return None;
         }
-        // SAFETY: a held entry is live.
+        // SAFETY: an entry is live while a `HeldPool` holds it.
         let next = unsafe { &held.entry.as_ref().next }.load(Ordering::Relaxed);
         if next != self.head() {
             held.note_left();
@@ -128,7 +128,7 @@ impl<B: PoolBackend> ThreadList<B> {
             // registry (`close`).
             return unsafe { Entry::free(entry) };
         }
-        // SAFETY: a held entry is live, and is not in the list.
+        // SAFETY: an entry is live, and is not in the list, while a `HeldPool` holds it.
         unsafe { &entry.as_ref().next }.store(head, Ordering::Release);
         self.head.store(entry.as_ptr(), Ordering::Release);
     }

@@ -34,9 +34,9 @@
 //!   after X when the entry was in the list. Every use of the pool that began before T ended when
 //!   the entry was put into the list. The owner stores the head with release ordering in every
 //!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
-//!   the pool that begins after T belongs to a take that also begins after T. A take loads the
-//!   address of the pool after it has stored the head. A take after T therefore loads the address
-//!   after X and obtains the address of the new pool.
+//!   the pool that begins after T belongs to a call to `take` that also begins after T. The method
+//!   `take` loads the address of the pool after it has stored the head. A call to `take` after T
+//!   therefore loads the address after X, and obtains the address of the new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
