@@ -615,8 +615,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used until the new cursor, and everything reserved through the new
-    /// cursor, is no longer in use.
+    /// This cursor must not be used until the new cursor and everything reserved through it are no
+    /// longer in use.
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
@@ -633,7 +633,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
     /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
-    /// of panicking, and accepts either kind of first use.
+    /// of panicking. The method accepts either kind of first use.
     ///
     /// # Errors
     ///

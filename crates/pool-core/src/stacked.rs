@@ -85,7 +85,7 @@ use crate::slot_ref::SlotRef;
 /// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if the vector is the last array, and moves otherwise |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | unlimited on the host |
-/// | device memory that another stream uses | the bytes of each array are ordered separately, and while such an array is live, later acquires take the cold path |
+/// | device memory that another stream uses | the pool's queue waits for the bytes of each array separately, and while such an array is live, later acquires take the cold path |
 /// | an array whose elements have padding or are uninitialized | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 

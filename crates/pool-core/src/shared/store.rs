@@ -46,9 +46,9 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The slack in bytes. A pool may exceed 5/4 of its peak number of live bytes by `SLACK` bytes,
-/// plus `SLACK` bytes for each magazine. The slack allows each thread to keep the idle blocks of
-/// its small arrays.
+/// The number of bytes by which a pool may exceed 5/4 of its peak number of live bytes. Each
+/// magazine with an owner adds the same number of bytes. The slack allows each thread to keep the
+/// idle blocks of its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.

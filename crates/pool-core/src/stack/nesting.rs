@@ -21,11 +21,11 @@
 //!
 //! - **A pool in the chain is live.** A pool enters the chain when its thread takes it from the
 //!   list, and leaves the chain before its thread puts it back. Any thread may free a pool, but
-//!   only if the pool is in a list or was replaced in a list (`thread_list`). A leaked pool stays
-//!   in the chain forever.
+//!   only if the pool is in a list or was replaced in a list (see the module `thread_list`). A
+//!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed, and transfers the memory that it lent (`loans`). Another thread can
-//!   therefore release an idle pool, because no pool in the chain refers to it.
+//!   memory that it borrowed, and transfers the memory that it lent (see the module `loans`).
+//!   Another thread can therefore release an idle pool, because no pool in the chain refers to it.
 //! - Another thread may replace the pool of an entry that is in use. The entry still stores the
 //!   address of the pool that entered the chain, so that pool also leaves the chain. The pool that
 //!   replaced it is not in the chain, and owns all of its memory.

@@ -70,9 +70,9 @@ impl<B: StackedBackend> SlotRef<B> {
     #[inline]
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
-        // SAFETY: `state` is the address of a pool's state (`SlotRef::of_stack`). The caller
-        // guarantees that the view is in use, and a pool outlives its views. Only shared references
-        // to the state exist.
+        // SAFETY: `state` is the address of a pool's state, as `SlotRef::of_stack` requires. The
+        // caller guarantees that the view is in use, and a pool outlives its views. Only shared
+        // references to the state exist.
         Some(unsafe { state.cast::<StackState<B>>().as_ref() })
     }
 }

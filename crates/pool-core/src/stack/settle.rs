@@ -13,10 +13,10 @@ const SLACK_DIVISOR: usize = 64;
 /// The divisor of the excess above which a chunk is replaced with a smaller chunk.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges the chunks of a pool into one chunk whose size is the peak number of live bytes. If the
-/// pool has a single chunk that is too large, a chunk with the size of that peak replaces it. If
-/// the new chunk cannot be allocated, the chunks do not change. If the pool has exactly one chunk
-/// at the end of this call, the pool is settled.
+/// Merges the chunks of a pool into one chunk whose size is the peak number of live bytes. A single
+/// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
+/// allocated, the chunks do not change. If the pool has exactly one chunk at the end of this call,
+/// the pool is settled.
 ///
 /// # Safety
 ///

@@ -33,7 +33,7 @@ pub struct StackState<B: StackedBackend> {
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
     /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
-    /// memory at or above `top` (`loans`).
+    /// memory at or above `top` (see the module `loans`).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
     /// from it, or are adjacent to it in the chain.
@@ -115,7 +115,7 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 }
 
 /// Links from a pool to the other pools that its thread is using. All linked pools are live while
-/// they are in use (`nesting`).
+/// they are in use (see the module `nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,

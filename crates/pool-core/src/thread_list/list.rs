@@ -125,7 +125,7 @@ impl<B: PoolBackend> ThreadList<B> {
         if head.addr() == CLOSED {
             // SAFETY: `HeldPool::new` created the entry, and the entry is not in the list. A list
             // is closed only after its record and all of its entries have been removed from the
-            // registry (`close`).
+            // registry (see `close`).
             return unsafe { Entry::free(entry) };
         }
         // SAFETY: an entry is live, and is not in the list, while a `HeldPool` holds it.
