@@ -24,7 +24,7 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are now handed out. The method reports the pool when this number
+    /// Records that `slots` slots are now handed out. The method emits the warning when this number
     /// first reaches the limit.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {

@@ -20,10 +20,10 @@
 //!
 //! # What it holds
 //!
-//! A new block must not make the pool hold more than 5/4 of its peak number of live bytes, plus
-//! some slack. If a new block would exceed this size, the array receives a larger idle block
-//! ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the new block
-//! is allocated.
+//! After a new block has been allocated, the pool must not hold more than 5/4 of its peak number of
+//! live bytes, plus some slack. If a new block would exceed this size, the array receives a larger
+//! idle block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the
+//! new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -102,7 +102,8 @@ pub(super) struct Store<B: SharedBackend> {
     /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
     /// with an owner increases the slack.
     owners: AtomicUsize,
-    /// The number of arrays that found no block in the magazine or in the first common shard.
+    /// The number of acquires for which neither the magazine nor the first common shard contained a
+    /// suitable block.
     misses: AtomicUsize,
     /// The number of users that keep a closed store alive. The users are the live arrays and the
     /// thread that closes the store.

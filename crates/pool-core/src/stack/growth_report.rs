@@ -81,7 +81,7 @@ impl GrowthReport {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Records that the pool grew for an acquire at the address `at`. The method reports the pool
+    /// Records that the pool grew for an acquire at the address `at`. The method emits the warning
     /// when the number of consecutive passes or guard uses with growth first reaches the limit.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());

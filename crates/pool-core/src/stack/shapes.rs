@@ -1,6 +1,6 @@
 //! The shape cache of a stack. The cache stores one set of shapes for each offset of an array with
-//! a dynamic rank (invariant 9). Passes with the same lengths use the same offsets, so they find
-//! their shapes in the cache. An array at a new offset uses the set of the next idle offset.
+//! a dynamic rank (invariant 9). Passes with the same lengths use the same offsets, so their shapes
+//! are in the cache. An array at a new offset uses the set of the next idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
