@@ -50,9 +50,9 @@ impl Demand {
 /// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
 /// pool.
 ///
-/// An acquire passes the first idle slot, and passes `None` as `taken_to`. The first use of a
-/// vector passes a slot that the vector has already acquired. The first use passes the number of
-/// the first idle slot as `taken_to`.
+/// An acquire passes the first idle slot, and passes `None` as `taken_to`. When a vector is first
+/// used, it passes a slot that it has already acquired, and the number of the first idle slot as
+/// `taken_to`.
 ///
 /// If the elements of a demand occupy no bytes, the function does none of this work, and the slot
 /// remains armed for its next use.

@@ -1,5 +1,5 @@
-//! The host memory of one owned array. The memory consists of a block and the number of its bytes
-//! that may be uninitialized.
+//! The host memory of one owned array. The value stores a block, and the number of bytes of the
+//! block that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
