@@ -633,7 +633,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
     /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
-    /// of panicking. The method accepts either kind of first use.
+    /// of panicking. The method accepts both values of [`FirstUse`].
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A test for plain types. The values of plain types contain no uninitialized bytes. Writing values
-//! of a plain type does not mark a slot.
+//! Tests whether a type is plain. The values of plain types contain no uninitialized bytes. Writing
+//! values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
 //! require the bound `NoUninit`. This module therefore uses the standard library to test for the

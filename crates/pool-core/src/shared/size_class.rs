@@ -49,7 +49,7 @@ pub(super) const fn class_within(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns the lengths around each power of two, and many lengths in between.
+    /// Returns test lengths around each power of two, and many test lengths in between.
     fn lengths() -> impl Iterator<Item = usize> {
         let most = if cfg!(miri) { 300 } else { 70_000 };
         let edges = (7..usize::BITS - 1).flat_map(|bit| {

@@ -326,7 +326,8 @@ unsafe fn grow<B: StackedBackend>(
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // Both ends stay null until the first acquire of a new pass (invariant 3).
+    // The fields `end` and `written_end` stay null until the first acquire of a new pass (invariant
+    // 3).
     state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);

@@ -9,10 +9,10 @@
 //!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
 //!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
 //!   above `top`. All cursors in use are in the chunk (invariant 3).
-//! - **The lender cannot access the lent memory**. The end of the lender's chunk and both of the
-//!   lender's ends are lowered to the start of the lent memory. A cursor that needs more memory
-//!   calls the cold function, which allocates another chunk. At most one pool borrows from a given
-//!   pool at a time.
+//! - **The lender cannot access the lent memory**. The end of the lender's chunk, and the lender's
+//!   fields `end` and `written_end`, are lowered to the start of the lent memory. A cursor that
+//!   needs more memory calls the cold function, which allocates another chunk. At most one pool
+//!   borrows from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The function `free` runs only
@@ -127,14 +127,14 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
-    // If both ends are equal, they are either the end of the chunk or null.
+    // If `end` and `written_end` are equal, both are either the end of the chunk or null.
     let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
     }
-    // SAFETY: the ends are not null, so the pool is settled and therefore has one chunk (invariant
-    // 3).
+    // SAFETY: `written_end` is not null, so the pool is settled and therefore has one chunk
+    // (invariant 3).
     from.with_chunks(|chunks| unsafe { chunks.set_first_end(top) });
     from.neighbours.unlent_end.set(end);
     from.neighbours.borrower.set(Some(borrower));
@@ -164,8 +164,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // In the usual state, both of the lender's ends are at the start of the lent memory, and none
-    // of the lender's bytes are dirty.
+    // In the usual state, the lender's `end` and `written_end` are at the start of the lent memory,
+    // and none of the lender's bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
     // In the usual state, the borrower has counted no live bytes, and none of its bytes are dirty.
     let is_unchanged = state.is_lean.get()
@@ -181,8 +181,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.written_end.set(null_mut());
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
-    // SAFETY: the lender's ends are not null, so the lender is settled and therefore has one chunk
-    // (invariant 3).
+    // SAFETY: the lender's `written_end` was not null, so the lender is settled and therefore has
+    // one chunk (invariant 3).
     lender.with_chunks(|chunks| unsafe { chunks.set_first_end(end) });
     lender.end.set(end);
     lender.written_end.set(end);

@@ -23,11 +23,11 @@
 //!    back only if filling the array failed, or if the array was a vector that became a slice of
 //!    fewer elements.
 //!
-//! 3. **The hot path hands out only memory below an end of the cursor's own chunk**. The ends are
-//!    null unless the pool is *settled* and not marked as busy. A settled pool has exactly one
-//!    chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end is below
-//!    every cursor, and every end is below `STRAY`. An acquire with a null end or a stray cursor
-//!    therefore calls the cold function.
+//! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
+//!    chunk**. Both of these ends are null unless the pool is *settled* and not marked as busy. A
+//!    settled pool has exactly one chunk, and all of its cursors in use are in that chunk or at
+//!    `STRAY`. A null end is below every cursor, and every end is below `STRAY`. An acquire with a
+//!    null end or a stray cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
@@ -52,9 +52,10 @@
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
-//! 8. **While user code runs inside an operation, the pool is marked as busy and its ends are
-//!    null**. Acquires therefore call the cold function, which fails because the pool is busy. No
-//!    reference to the lists of chunks, names or shapes is held while user code runs.
+//! 8. **While user code runs inside an operation, the pool is marked as busy, and `end` and
+//!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
+//!    pool is busy. No reference to the lists of chunks, names or shapes is held while user code
+//!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a
@@ -68,9 +69,9 @@
 //!     frees chunks, and it transfers such a chunk to another pool (see the module `loans`).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
-//!     called for them**. Both ends are at or below the lowest armed byte, so an acquire whose
-//!     memory contains this byte calls the cold function. If a chunk is freed, the backend's `free`
-//!     takes effect after all work on its armed bytes.
+//!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so an
+//!     acquire whose memory contains this byte calls the cold function. If a chunk is freed, the
+//!     backend's `free` takes effect after all work on its armed bytes.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

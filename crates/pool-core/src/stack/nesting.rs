@@ -31,9 +31,9 @@
 //!   replaced it is not in the chain, and owns all of its memory.
 //! - **A pool has not changed while its flag `is_lean` is set.** The function `enter_rarely` checks
 //!   the pool before it sets the flag. An operation that changes the pool's chunks, counters,
-//!   ranges or modes either sets the ends or schedules a merge. Both of these steps clear the flag.
-//!   The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do not
-//!   clear the flag.
+//!   ranges or modes either calls `set_ends` or schedules a merge. Both of these steps clear the
+//!   flag. The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do
+//!   not clear the flag.
 //! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
 //!   the chain, but not while a function of this module is changing it. Each function first
 //!   allocates and frees memory, and only then reads the innermost pool.

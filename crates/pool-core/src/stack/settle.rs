@@ -45,7 +45,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
             state.settle_at(start);
         }
     }
-    // Dropping the guard sets the ends.
+    // Dropping the guard sets `end` and `written_end`.
     drop(busy);
 }
 

@@ -145,8 +145,8 @@ impl<B: StackedBackend> Neighbours<B> {
     }
 }
 
-/// A guard that marks a pool as busy and sets its ends to null. Dropping the guard removes the
-/// mark.
+/// A guard that marks a pool as busy, and sets `end` and `written_end` to null. Dropping the guard
+/// removes the mark.
 #[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
@@ -202,17 +202,18 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        // A busy pool has null ends, as in `set_ends`.
+        // In a busy pool, `end` and `written_end` are null, as in `set_ends`.
         self.is_lean.set(false);
         self.end.set(null_mut());
         self.written_end.set(null_mut());
         Some(BusyStack(self))
     }
 
-    /// Sets the ends of the memory that acquires may use without calling the cold function
-    /// (invariants 3, 6 and 8).
+    /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
+    /// the cold function (invariants 3, 6 and 8).
     pub(super) fn set_ends(&self) {
-        // Operations that change the chunks, the counters, the ranges or the modes set the ends.
+        // Every operation that changes the chunks, the counters, the ranges or the modes calls this
+        // method, so the flag is cleared here.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -222,8 +223,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // The ends are rounded down to whole lines. The ends are never below the start of the
-        // chunk, and every cursor is at or above that start.
+        // Both `end` and `written_end` are rounded down to whole lines. They are never below the
+        // start of the chunk, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -234,7 +235,8 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled. Both ends stay null until the first acquire of a new pass.
+    /// Marks the pool as not settled. The fields `end` and `written_end` stay null until the first
+    /// acquire of a new pass.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
@@ -264,8 +266,9 @@ impl<B: StackedBackend> StackState<B> {
         self.set_ends();
     }
 
-    /// Schedules a merge of the chunks at the beginning of the next pass. The ends do not change,
-    /// because the next pass begins with a cursor at [`STRAY`], which is above them (invariant 3).
+    /// Schedules a merge of the chunks at the beginning of the next pass. The fields `end` and
+    /// `written_end` do not change, because the next pass begins with a cursor at [`STRAY`], which
+    /// is above both of them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
