@@ -70,7 +70,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// - [`PoolError::Shape`] is returned if the product of the axis lengths overflows, and
+    /// - [`PoolError::Shape`] is returned if the product of the axis lengths overflows.
     ///   [`PoolError::SizeOverflow`] is returned if the array is larger than `isize::MAX` bytes.
     /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] is returned if no block can be
     ///   allocated, even after every idle block has been freed.

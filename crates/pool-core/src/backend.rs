@@ -94,9 +94,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
 ///   run user code (an allocator's hooks, a driver's callbacks or a log subscriber), and that code
 ///   may use the same pool. If user code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`], and if user code calls `trim`, `compact` or `sample_lengths`, the
-///   call does nothing. While user code runs, a backend must not hold a lock or a borrow that its
-///   own views also need.
+///   [`PoolError::Reentered`]. If user code calls `trim`, `compact` or `sample_lengths`, the call
+///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
+///   views also need.
 ///
 /// # Opaque memory
 ///

@@ -12,8 +12,7 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` returns after the inner scope
-    /// has ended.
+    /// Runs `body` in an inner scope, and keeps the returned slice beyond the end of that scope.
     ///
     /// Use `keep` for a result whose length is known only after the result has been computed,
     /// because `keep` needs no upper bound. The temporaries of `body` are freed, and the result

@@ -40,8 +40,8 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin and a configuration live for as long as any handle to their pool, or any
-///    array from it, exists (module `store`).
+/// 2. A shard, an origin and a configuration live as long as their pool has any handle or any array
+///    (see the module `store`).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
 ///    block that may be uninitialized is zeroed before the block's contents are recycled.

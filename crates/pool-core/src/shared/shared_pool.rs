@@ -72,8 +72,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other during a [`trim`](Self::trim), when the pool is not allowed to grow, and when the
-/// last handle is dropped. Memory is allocated and freed while no lock is held.
+/// each other during a call to [`trim`](Self::trim), when the pool is not allowed to grow, and when
+/// the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///

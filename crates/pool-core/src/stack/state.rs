@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns. The state contains the ends that acquires compare with their
-//! addresses, the chunks, the context and the counters.
+//! The state that a stacked pool owns. The state contains the chunks, the context, the counters,
+//! and the addresses with which acquires compare the cursor.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};

@@ -72,8 +72,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // The store has release ordering. A walk that reads this head may release the pool of the
-        // next entry, and this thread used that pool earlier.
+        // The store has release ordering, because another thread may read this head and then
+        // release the next entry's pool, which this thread has used.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as the protocol of this
         // module requires.
