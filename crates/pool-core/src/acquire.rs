@@ -15,7 +15,7 @@ use crate::shape::Shape;
 /// An array of shape `S` that is valid for the lifetime `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
-/// The result of a `try_` acquire method for an array of shape `S`, which is a length by default.
+/// The result of a fallible acquire method. The shape `S` is a length by default.
 pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
@@ -52,7 +52,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // Unlike `try_acquire`, this method calls a cold function that panics if an error occurs.
         // The cold function therefore returns a slot instead of a `Result`, and the hot path only
         // has to check the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not
-        // been handed out, so no borrow of its shape set is in use.
+        // been handed out, so nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. Code that has run since the
         // reservation could not acquire arrays, because an acquire fails with
@@ -70,14 +70,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// - [`PoolError::Shape`] is returned if the product of the axis lengths overflows, and
+    /// - [`PoolError::Shape`] is returned if the product of the axis lengths overflows.
     ///   [`PoolError::SizeOverflow`] is returned if the array is larger than `isize::MAX` bytes.
     /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] is returned if no block can be
     ///   allocated, even after every idle block has been freed.
     /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate another slot table or
     ///   cannot store a new shape.
-    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block, or cannot order
-    ///   its next use after earlier work on other queues. If the backend acquired an array from the
+    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block, or cannot make
+    ///   its queue wait for earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
     /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
     ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
@@ -188,8 +188,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed out, so no
-        // borrow of its shape set is in use.
+        // SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed out, so
+        // nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor. Code that has run since the
         // reservation could not acquire arrays, because an acquire fails with

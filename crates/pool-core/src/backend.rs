@@ -1,6 +1,6 @@
 //! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
 //! the small types that the trait uses. The traits for memory layouts are also defined in this
-//! module, because each backend specifies its layout and each layout is generic over the backend.
+//! module, because the traits of backends and layouts refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -32,7 +32,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// # Safety
 ///
 /// An implementation must uphold all guarantees in the following sections. The soundness of all
-/// pools relies on these guarantees of the backend.
+/// pools relies on these guarantees.
 ///
 /// ## Blocks
 ///
@@ -46,7 +46,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
 ///   as the block was allocated, even if the configuration has changed since then. `free` must
 ///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
-///   [`Context`](Self::Context) must not unwind either.
+///   [`Context`](Self::Context) must not unwind.
 /// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
 ///   the provenance of the block's pointer. The returned part begins less than `align` bytes after
 ///   the start of the block.
@@ -57,8 +57,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) only access the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
 ///   both methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must
-///   not access the memory after `'s` ends. No backend may rely on the destructor of a view being
-///   run.
+///   not access the memory after `'s` ends. A backend must not rely on the destructor of a view
+///   being run.
 ///
 /// ## Order
 ///
@@ -72,17 +72,17 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
 ///   block enqueued, including reads. These methods write *before* any work that later views
 ///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
-///   queue is empty. Examples of such incorrect writes are writes to mapped memory, writes on a
-///   second stream, and writes that the driver performs before the next submission.
+///   queue is empty. Examples of incorrect writes are writes to mapped memory, writes on a second
+///   stream, and writes that the driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for the work
 ///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
-///   must order the pool's queue after the work on the other queue.
+///   must make the pool's queue wait for the work on the other queue.
 ///
-/// Host memory that is only accessed through slices satisfies these ordering rules without any
-/// further measures.
+/// Host memory that is only accessed through slices satisfies these ordering rules without
+/// additional work.
 ///
 /// ## User code
 ///
@@ -94,9 +94,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
 ///   run user code (an allocator's hooks, a driver's callbacks or a log subscriber), and that code
 ///   may use the same pool. If user code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`], and if user code calls `trim`, `compact` or `sample_lengths`, the
-///   call does nothing. While user code runs, a backend must not hold a lock or a borrow that its
-///   own views also need.
+///   [`PoolError::Reentered`]. If user code calls `trim`, `compact` or `sample_lengths`, the call
+///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
+///   views also need.
 ///
 /// # Opaque memory
 ///
@@ -111,13 +111,13 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
-///   identities to distinguish the bytes of different blocks. Identities number the bytes of all
-///   blocks, just as addresses do. The ranges of two blocks never overlap, and each range begins at
-///   a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities.
-///   `ALIGN` does not guarantee any alignment that the system requires for offsets within an opaque
-///   block.
-/// - If a handle that a view returned outlives the view, the memory of the handle may already have
-///   been handed out again. A view should therefore only return handles whose lifetime is `'s`.
+///   identities to distinguish the bytes of different blocks. Identities assign a unique number to
+///   each byte of every block, as addresses do. The ranges of two blocks never overlap, and each
+///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
+///   their identities. `ALIGN` does not guarantee any alignment that the system requires for
+///   offsets within an opaque block.
+/// - If a handle outlives the view that returned it, the memory of the handle may already belong to
+///   another array. A view should therefore only return handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -163,8 +163,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block). The elements may require an alignment larger than
-    /// `ALIGN`. In this case, the pool reserves memory for one extra element and hands out the part
-    /// that is correctly aligned.
+    /// `ALIGN`. The pool then reserves memory for one extra element, and hands out the part of the
+    /// block that is correctly aligned.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
@@ -174,7 +174,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     const DANGLING: Self::Block;
 
     /// Returns the part of a block that begins at the first multiple of `align` in the block.
-    /// `align` is a power of two above [`ALIGN`](Self::ALIGN) and at most
+    /// `align` is a power of two that is greater than [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
     /// returned part as a block. If the block is too short, or is [`DANGLING`](Self::DANGLING), the
     /// method returns an aligned block that contains no bytes.
@@ -184,7 +184,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         block
     }
 
-    /// Returns the device that the context allocates memory on.
+    /// Returns the device on which the context allocates memory.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.
@@ -202,7 +202,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Frees a block after all work that has been enqueued on it. `free` may either wait for the
     /// enqueued work or enqueue the free operation after that work. `free` must never unwind,
-    /// because no caller could handle the error.
+    /// because its callers cannot handle a panic.
     ///
     /// # Safety
     ///
@@ -246,16 +246,16 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Self::ViewRef<'s, T>;
 
-    /// Orders the backend's queue after work that the pool cannot observe. A pool calls this method
-    /// for each slot that a view has [armed](SlotRef::arm), before the slot's block is handed out
-    /// again or freed. Fills, frees and other operations that are enqueued after this call run
-    /// after the work that the pool cannot observe.
+    /// Makes the backend's queue wait for work that the pool cannot observe. A pool calls this
+    /// method for each slot that a view has [armed](SlotRef::arm), before the slot's block is
+    /// handed out again or freed. Fills, frees and other operations that are enqueued after this
+    /// call run after the work that the pool cannot observe.
     ///
     /// # Errors
     ///
     /// Returns the backend's own error if the backend cannot establish this order. If this method
-    /// fails, either the acquire that called it fails with the same error, or the block is leaked
-    /// instead of being freed.
+    /// fails, either the calling acquire fails with the same error, or the block is leaked instead
+    /// of being freed.
     ///
     /// # Safety
     ///
@@ -393,7 +393,7 @@ pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     /// `HAS_SLOTS` before they count slots or blocks of memory.
     const HAS_SLOTS: bool;
 
-    /// The root that a pool stores, which is a single word.
+    /// A pool's root, which is stored in a single word.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
@@ -406,19 +406,19 @@ pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     type Cursor: ScopeCursor<B, State = Self::State>;
 }
 
-/// The root of a pool of the backend `B`.
+/// The root of a pool with backend `B`.
 pub(crate) type Root<B> = <<B as PoolBackend>::Layout as Layout<B>>::Root;
 
-/// The state that a pool of the backend `B` owns in addition to its root.
+/// The state that a pool with backend `B` owns in addition to its root.
 pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
 
-/// The cursor of a scope of the backend `B`.
+/// The cursor of a scope with backend `B`.
 pub(crate) type Cursor<B> = <<B as PoolBackend>::Layout as Layout<B>>::Cursor;
 
-/// A copyable value that stores the position of a cursor of the backend `B`.
+/// A copyable value that stores the position of a cursor with backend `B`.
 pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 
-/// Memory of the backend `B` that was reserved for one array.
+/// Memory that was reserved for one array in a pool with backend `B`.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
 /// Reserved memory together with its cached shape. `MemoryAndShape` is small enough that a cold
@@ -537,8 +537,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     unsafe fn from_raw(address: *mut ()) -> Self;
 }
 
-/// The state that a pool owns in addition to its memory, which consists of the context, the
-/// configuration, the counters and the named arrays.
+/// The context, configuration, counters and named arrays of a pool.
 pub trait PoolState<B: PoolBackend> {
     /// The cursor type of the pool's scopes (see [`Layout::Cursor`]).
     type Cursor: ScopeCursor<B>;
@@ -549,15 +548,15 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's configuration.
     fn config(&self) -> PoolConfig;
 
-    /// Returns the pool's statistics for a position after the first `active` arrays.
+    /// Returns the pool's statistics for a scope whose cursor is preceded by `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Adds to `none` all statistics that any thread may read while the pool is live, and returns
-    /// the result. The returned statistics do not include the configuration, the device or the live
+    /// Returns the sum of `none` and all statistics that any thread may read while the pool is
+    /// live. The returned statistics do not include the configuration, the device or the live
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Resets the peak values of the statistics, which is a part of clearing the pool.
+    /// Resets the peak values in the statistics. A pool calls this method when it is cleared.
     fn forget_peaks(&self);
 
     /// Replaces the pool's configuration.
@@ -598,17 +597,15 @@ pub trait PoolState<B: PoolBackend> {
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in the memory of its pool. Reserving checks that enough memory is
-/// available at the cursor's position, and stepping moves the cursor past the reserved memory. The
-/// cursor moves backwards only if filling the memory failed and nothing has been acquired after
-/// that memory.
+/// The position of a scope in the memory of its pool. A reservation checks that enough memory is
+/// available at the cursor, and a step moves the cursor past the reserved memory. The cursor moves
+/// backwards only if filling the memory failed and nothing has been acquired after that memory.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
 
-    /// A copyable value that stores the position of a cursor. Larger functions accept a position
-    /// instead of a cursor, because a cursor that is passed to them would have to be stored in
-    /// memory.
+    /// A copyable value that stores the position of a cursor. Large functions accept a position
+    /// instead of a cursor, because passing a cursor would force the compiler to keep it in memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
@@ -618,8 +615,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used until the new cursor, and everything reserved through the new
-    /// cursor, is no longer in use.
+    /// This cursor must not be used until the new cursor and everything reserved through it are no
+    /// longer in use.
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
@@ -636,7 +633,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
     /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
-    /// of panicking, and accepts either kind of first use.
+    /// of panicking. The method accepts both values of [`FirstUse`].
     ///
     /// # Errors
     ///
@@ -758,9 +755,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Removes from the pool the block that [`idle_block_bytes`](Self::idle_block_bytes) found, and
-    /// replaces this block with `spare`. If no idle block contains `address`, the method drops
-    /// `spare` and returns `None`.
+    /// Replaces the block that [`idle_block_bytes`](Self::idle_block_bytes) found with `spare`, and
+    /// returns the replaced block. If no idle block contains `address`, the method drops `spare`
+    /// and returns `None`.
     ///
     /// # Safety
     ///
@@ -787,7 +784,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Frees the memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
-    /// Replaces each oversized piece of memory that is not handed out with a smaller piece.
+    /// Replaces each oversized block that is not handed out with a smaller block.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
     /// Starts sampling the lengths requested by acquires.
@@ -826,8 +823,8 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// A copyable value that stores the position of a cursor. Arrays whose lengths must be checked
-/// before memory is reserved are acquired through a position.
+/// A copyable value that stores the position of a cursor. An array is acquired through a position
+/// if its length must be checked before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -856,14 +853,14 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The cursor must still be at this position, and nothing borrowed from a shape set at or above
+    /// The cursor must still be at this position, and no reference into a shape set at or above
     /// this position may be in use.
     unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// Reserves the memory and the shape of an array of dynamic rank, after
+    /// Reserves memory for an array of dynamic rank and stores its shape, after
     /// [`fitting_shape`](Self::fitting_shape) has returned `None`. This method rejects invalid
     /// lengths, reserves memory, and stores the shape if it is not yet cached.
     ///
@@ -880,8 +877,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Reserves memory in the same way as [`prepare_shape`](Self::prepare_shape), for elements that
-    /// may be read before they are written, but panics instead of returning an error.
+    /// The panicking version of [`prepare_shape`](Self::prepare_shape), for elements that may be
+    /// read before they are written.
     ///
     /// # Panics
     ///

@@ -2,7 +2,7 @@
 //! to count blocks and to make allocations fail, and programs use observers for logging.
 
 /// An observer that is notified when a device's pools allocate or free blocks, and that may refuse
-/// an allocation. Pass the observer to a backend together with its stream, using the `watched`
+/// an allocation. Pass the observer to a backend together with the stream, using the `watched`
 /// method of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never
 /// called once the pool has reached a steady state.
 ///

@@ -210,8 +210,7 @@ impl Default for PoolConfig {
 /// each slot. A slot keeps its block if no lengths were sampled for the slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The smallest ratio of a block's size to the largest sampled size at which the block is
-    /// replaced. The default is 10.
+    /// The multiple of the largest sampled size at which a block is replaced. The default is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,

@@ -33,8 +33,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`, and this method moves the cursor only past memory that
         // it reserves at this position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot at the cursor has not been handed out, so nothing borrowed from its
-        // shape set is in use.
+        // SAFETY: the slot at the cursor has not been handed out, so no reference into its shape
+        // set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor has not moved since its position was read.
@@ -62,8 +62,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`, and this method moves the cursor only past memory that
         // it reserves at this position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot at the cursor has not been handed out, so nothing borrowed from its
-        // shape set is in use.
+        // SAFETY: the slot at the cursor has not been handed out, so no reference into its shape
+        // set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor has not moved since its position was read.

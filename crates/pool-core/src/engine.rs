@@ -1,6 +1,6 @@
-//! Reserves the slot for an array, with one implementation for each kind of shape. To reserve a
-//! slot, a length needs one comparison, and a fixed rank needs a checked product. A dynamic rank
-//! needs a lookup in the slot's shape set. The traits in this module seal the
+//! Reserves the slot for an array, with one implementation for each kind of shape. Reserving a slot
+//! takes one comparison for a length, and a checked multiplication for a fixed rank. For a dynamic
+//! rank, the reservation searches the slot's shape set. The traits in this module seal the
 //! [`Shape`](crate::Shape) trait.
 
 use core::fmt;
@@ -15,10 +15,10 @@ use crate::nd_view::NdView;
 /// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// A shape that an acquire can reserve a slot for.
+/// A shape for which an acquire can reserve a slot.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores. This is `()` for a length, the axis lengths for
-    /// a fixed rank, or the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores. The type is `()` for a length, the axis lengths
+    /// for a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
     /// Reserves the slot for an array whose elements may be read before they are written, without
@@ -31,8 +31,8 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`, and nothing borrowed from the shape set of the cursor's slot
-    /// may be in use.
+    /// The pool must live for `'s`, and no reference into the shape set of the cursor's slot may be
+    /// in use.
     #[track_caller]
     unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,
@@ -306,7 +306,7 @@ impl Engine for &[usize] {
         // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
         // the cursor.
         let place: Place<'s, B> = unsafe { cursor.place() };
-        // SAFETY: the caller guarantees that nothing borrowed from the shape set is in use.
+        // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
             // SAFETY: the cursor has not moved since its position was read.
@@ -324,7 +324,7 @@ impl Engine for &[usize] {
         // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
         // the cursor.
         let place: Place<'s, B> = unsafe { cursor.place() };
-        // SAFETY: the caller guarantees that nothing borrowed from the shape set is in use.
+        // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
             // SAFETY: the cursor has not moved since its position was read.

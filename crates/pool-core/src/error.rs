@@ -57,7 +57,7 @@ pub enum PoolError<E> {
         /// The number of bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
-    /// The backend failed to start, to fill or copy memory, or to order its work.
+    /// The backend failed to start, to fill or copy memory, or to wait for earlier work.
     Backend {
         /// The operation that failed.
         operation: &'static str,
@@ -73,7 +73,8 @@ pub enum PoolError<E> {
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array that the handle refers to was rewound or freed, or its slot was handed out again.
+    /// The array that the handle refers to was freed, for example by a rewind, or its slot was
+    /// handed out again.
     StaleHandle {
         /// The number of the slot that the handle refers to.
         slot: usize,

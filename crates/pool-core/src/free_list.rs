@@ -102,10 +102,9 @@ impl<B: PoolBackend> FreeList<B> {
     ///
     /// # Safety
     ///
-    /// The last list that contained the pool must be this list, unless the pool has never been in
-    /// any list. Since the pool was taken, no pool that is or ever was in this list may have been
-    /// dropped, except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping
-    /// the list's pools.
+    /// The pool must have been in this list most recently, unless it has never been in any list. No
+    /// pool that is or was in this list may have been dropped since the pool was taken, except by
+    /// [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the list's pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
@@ -118,8 +117,8 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // The pool still links to the pool that was at the head of the list when it was taken. The
         // caller guarantees that the linked pool has not been dropped, except by closing the list,
-        // and no pool ever links to the closed marker. The two addresses are equal, so this pool's
-        // link still leads to the linked pool and is valid.
+        // and no pool ever links to the closed marker. The two addresses are equal, so the pool's
+        // link is still valid.
         self.head.set(root.into_raw());
         None
     }

@@ -1,5 +1,5 @@
-//! Computes the number of elements and the row-major strides of a list of axis lengths. For a
-//! dynamic rank, the shape cache stores the lengths and the strides, and lends both to arrays.
+//! Computes the number of elements of a shape and its row-major strides. For a dynamic rank, the
+//! shape cache stores the lengths and the strides, and arrays borrow both.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,8 +7,7 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// The lengths of a shape of dynamic rank and its row-major strides, which are stored in one
-/// allocation.
+/// The axis lengths and the row-major strides of a shape of dynamic rank, stored in one allocation.
 pub(crate) struct Lengths {
     /// The axis lengths, followed by the strides.
     lengths: Vec<usize>,

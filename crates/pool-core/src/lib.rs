@@ -8,9 +8,9 @@
 //! loop that calls [`keep`](Scope::keep) may need more passes before it stops allocating.
 //!
 //! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
-//! backend for host memory. Code whose lifetimes are not lexical, such as interpreters, tapes and
-//! foreign callers, can use a [`DynamicPool`] with checked [`Handle`]s. The shapes of arrays of
-//! dynamic rank are stored in an N-way set-associative cache.
+//! backend for host memory. Code whose lifetimes are not lexical, such as interpreters, autodiff
+//! tapes and callers in other languages, can use a [`DynamicPool`] with checked [`Handle`]s. Array
+//! shapes of dynamic rank are stored in an N-way set-associative cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};

@@ -34,8 +34,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// The [`soundness`](crate::soundness) module lists programs that do not compile. One example is a
-/// program that opens a second scope while a view is alive.
+/// The [`soundness`](crate::soundness) module lists programs that do not compile. For example, a
+/// program that opens a second scope while a view is alive does not compile.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,

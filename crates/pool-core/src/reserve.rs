@@ -106,8 +106,7 @@ pub fn lock_reserved<G: DerefMut, R: Reserve>(
         let mut spare = R::allocate(lacking)?;
         let mut guard = lock();
         part(&mut guard).move_to(&mut spare);
-        // The lock is released first, so that the replaced memory is freed only after the lock has
-        // been released.
+        // The lock is released before the replaced memory is freed.
         drop(guard);
         drop(spare);
     }

@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot. It is also the checkpoint that the outer scope returns
-//! to.
+//! scope is the position of the next slot. The position is also the checkpoint to which the outer
+//! scope returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -42,11 +42,11 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// - The memory of a slot is handed out only when a cursor moves past that slot. Scopes implement
 ///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
-///   filled and has no view. Also, nothing may have been acquired after the slot.
+///   filled, has no view, and is the slot that was acquired last.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
-///   no view of the inner scope is alive anymore.
+///   no view of the inner scope is alive.
 /// - Slots never move in memory. Only slots at or above the cursor are grown or freed. The memory
 ///   of a view therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
@@ -59,15 +59,15 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   cursor. Closures and the backend's writes run after the cursor has moved past the slot. While
 ///   a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the backend) may
 ///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
-///   recorded capacity of its next slot is zero. Acquires therefore fail, and a trim does not free
-///   anything.
+///   recorded capacity of its next slot is zero. Acquires therefore fail, and calls to `trim` free
+///   nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   exchanges that block for the block of an idle slot. A vector that was created without capacity
 ///   does not use the block of its slot until the first push. The first push then hands out the
 ///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
 ///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
-///   work for any lifetime of the inner scope. Only the array that it returns can therefore outlive
-///   that scope.
+///   work for any lifetime of the inner scope. Only the array that the closure returns can
+///   therefore outlive the inner scope.
 /// - A box or an allocator owns memory that the cursor has moved past, just as a view does. Memory
 ///   that an allocator's collections free is reused only by the allocator itself, and only at the
 ///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
@@ -109,8 +109,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Opens an inner scope. Views of this scope remain usable while the inner scope is open. The
-    /// outer scope itself cannot be used until the inner scope and all of its views are no longer
-    /// in use.
+    /// outer scope itself cannot be used while the inner scope or any of its views is in use.
     ///
     /// A scope has the size of one word. If you pass a scope to a helper function that is not
     /// inlined, pass the scope by value. The scope's word then stays in a register. If a scope is

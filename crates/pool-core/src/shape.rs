@@ -1,6 +1,6 @@
 //! Defines the shapes of arrays, and the array type for each shape. If the shape is a single
-//! length, acquiring memory returns a plain view. If the shape is a list of axis lengths, acquiring
-//! memory returns an array.
+//! length, an acquire returns a plain view. If the shape is a list of axis lengths, an acquire
+//! returns an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;

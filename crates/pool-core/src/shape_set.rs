@@ -102,7 +102,7 @@ fn same_dims(own: &[usize], asked: &[usize]) -> bool {
         // SAFETY: every axis passed to this closure is less than the rank, which is the length of
         // both lists. Each axis is loaded separately, because callers have often just written the
         // lengths one by one. A wide load would have to wait until all preceding writes of the
-        // lengths have left the store buffer of the processor.
+        // lengths have left the processor's store buffer.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();

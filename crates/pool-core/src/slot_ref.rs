@@ -49,7 +49,7 @@ impl<B> SlotRef<B> {
 
     /// # Safety
     ///
-    /// `state` must be the address of the state of a `Stacked<B>` pool.
+    /// `state` must be the address of a `Stacked<B>` pool's state.
     #[inline(always)]
     pub(crate) unsafe fn of_stack(state: NonNull<()>) -> Self {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }

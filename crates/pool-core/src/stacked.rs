@@ -70,8 +70,8 @@ use crate::slot_ref::SlotRef;
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
 /// The outer pool lends the memory above the array that it handed out last. The array that was
-/// handed out last may belong to an inner lexical scope that has since ended. The array's memory is
-/// then not lent.
+/// handed out last may belong to an inner lexical scope that has since ended. In this case, the
+/// memory of that array is not lent.
 ///
 /// # What differs from slots
 ///
@@ -85,7 +85,7 @@ use crate::slot_ref::SlotRef;
 /// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if the vector is the last array, and moves otherwise |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | unlimited on the host |
-/// | device memory that another stream uses | the bytes of each array are ordered separately, and while such an array is live, later acquires take the cold path |
+/// | device memory that another stream uses | the pool's queue waits for the bytes of each array separately, and while such an array is live, later acquires take the cold path |
 /// | an array whose elements have padding or are uninitialized | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
@@ -144,17 +144,17 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
     /// Returns `true` if blocks that were allocated with one of the contexts may be used and freed
-    /// with the other context without further ordering. If this method returns `true`, pools of the
-    /// same thread share memory when their scopes are nested. The default implementation returns
-    /// `true` if contexts have no state.
+    /// with the other context without additional synchronization. If this method returns `true`,
+    /// pools of the same thread share memory when their scopes are nested. The default
+    /// implementation returns `true` if contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Orders the backend's queue in the same way as [`reuse`](PoolBackend::reuse), but for a part
-    /// of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method
-    /// before it hands out the first `bytes` bytes of `block` again.
+    /// Makes the backend's queue wait in the same way as [`reuse`](PoolBackend::reuse), but for a
+    /// part of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this
+    /// method before it hands out the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///
@@ -172,10 +172,10 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
+    /// Releases the memory of a block's whole pages at or after the byte offset `from` to the
     /// system. The addresses of those pages stay valid. Returns the number of bytes that were
-    /// returned to the system, or 0 if the system does not support this. The bytes remain
-    /// initialized after this call.
+    /// released, or 0 if the system does not support this operation. The bytes remain initialized
+    /// after this call.
     ///
     /// # Safety
     ///

@@ -25,27 +25,28 @@ pub struct PoolStats {
     /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
-    /// measurement. The measurement does not count arrays that were handed out earlier. For several
-    /// pools, the value is the sum of their peaks, although the pools may have reached their peaks
-    /// at different times. The sum is `None` if any of the pools has not measured its peak.
+    /// measurement. The measurement does not count arrays that were handed out before it was
+    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
+    /// reached their peaks at different times. The sum is `None` if any of the pools has not
+    /// measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
-    /// The number of bytes of host memory used for tables and state, not including cached shapes.
+    /// The number of bytes of host memory that tables and state use, not including cached shapes.
     pub bookkeeping_bytes: usize,
     /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,
     /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path. The number includes the first acquire of
-    /// each slot, each acquire that grew a block, and each acquire of a marked slot (see
+    /// The number of acquires that took the cold path. The count includes the first acquire of each
+    /// slot, each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires that found the shape of an array of dynamic rank in the cache.
+    /// The number of acquires whose shape of dynamic rank was in the cache.
     pub shape_hits: u64,
-    /// The number of acquires that did not find the shape of an array of dynamic rank in the cache.
+    /// The number of acquires whose shape of dynamic rank was not in the cache.
     pub shape_misses: u64,
 }
 
@@ -72,8 +73,8 @@ impl PoolStats {
         }
     }
 
-    /// Returns the sum of the statistics of two pools or groups of pools. The result has the name,
-    /// the device and the byte limit of `self`.
+    /// Returns the sum of these statistics and the statistics of other pools. The result has the
+    /// name, the device and the byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);

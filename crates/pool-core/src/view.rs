@@ -49,8 +49,8 @@ use crate::nd_array::NdView;
 /// A function that is generic over the backend should accept the views that it writes by value, and
 /// its caller should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
 /// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
-/// view. Such a function may use `?` on a part of a view that it has acquired. The compiler then
-/// reports that the view "does not live long enough":
+/// view. If such a function uses `?` on a part of a view that it has acquired, the compiler reports
+/// that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};

@@ -21,7 +21,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot is reserved for `length` elements, and is the last slot that the cursor
-        // moved past. Any bytes are a valid `PodElement`.
+        // moved past. Every byte pattern is a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -32,7 +32,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: every block is initialized, and any bytes are a valid `PodElement`.
+        // SAFETY: every block is initialized, and every byte pattern is a valid `PodElement`.
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
@@ -111,8 +111,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The implementation that all acquire methods share. The method reserves memory, moves past
-    /// the memory, fills it, and assigns a handle to it.
+    /// The implementation that all acquire methods share. The method reserves memory, advances the
+    /// cursor past it, fills it, and assigns a handle to it.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! Handles, which identify arrays in a dynamic pool. Every method that receives a handle checks
-//! whether the handle is still valid.
+//! Defines the handles that identify arrays in a dynamic pool. Every method that receives a handle
+//! checks whether the handle is still valid.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use crate::error::PoolError;
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
 /// A handle contains the identity of its pool and a serial. The identity is unique in the process,
-/// and the pool never repeats a serial. The identity and the serial are each 64 bits wide. A method
+/// and the pool never reuses a serial. The identity and the serial are each 64 bits wide. A method
 /// that receives a handle returns an error if the handle belongs to another pool, or if a rewind
 /// has freed the handle's array.
 ///
@@ -117,7 +117,8 @@ pub(super) fn find<B: PoolBackend, T>(
     Ok((named.memory, named.length))
 }
 
-/// Does the same as [`find`] for several handles, which must refer to different slots.
+/// Finds the arrays of several handles, which must refer to different slots, in the same way as
+/// [`find`].
 pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,
@@ -139,7 +140,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
 /// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
-/// reference, its arrays are constants.
+/// reference, its arrays can only be read.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
@@ -193,11 +194,10 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// You can change a constant between scopes with
-/// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or, while a scope is open, with
-/// [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an exclusive `Handles`, a constant
-/// can be computed from the temporary arrays of a scope. The views of constants end with the borrow
-/// of the `Handles`:
+/// Between scopes, change a constant with [`DynamicPool::get_mut`](crate::DynamicPool::get_mut).
+/// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an
+/// exclusive `Handles`, a constant can be computed from the temporary arrays of a scope. A view of
+/// a constant cannot outlive the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -231,9 +231,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// If scopes of several pools read the same constants, keep the constants in a separate dynamic
-/// pool. The backend orders copies from views of these constants
-/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work that uses such views, the
-/// documentation of the backend states how the work is ordered relative to the pool's own work.
+/// pool. The backend orders copies that read these constants
+/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
+/// documentation states how the work is ordered relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
@@ -265,7 +265,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns a view for writing the array that a handle refers to.
+    /// Returns an exclusive view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns views for writing the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays that several handles refer to.
     ///
     /// # Errors
     ///

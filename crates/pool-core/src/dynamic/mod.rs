@@ -1,5 +1,5 @@
-//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, tapes and
-//! foreign callers. Arrays are identified by handles, and checkpoints form a stack.
+//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, autodiff tapes
+//! and callers in other languages. Arrays are identified by handles, and checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -21,7 +21,7 @@ pub use handle::{Handle, Handles};
 /// documentation of [`Handles`].
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
-/// does the same as [`reset`](Self::reset), and may be repeated.
+/// is equivalent to calling [`reset`](Self::reset), and can be repeated.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -125,7 +125,8 @@ pub struct DynamicPool<B: PoolBackend> {
 }
 
 // SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
-// allows the pool to move to another thread, for the reason given at `Pool`.
+// makes it sound to send the pool to another thread, as the `Send` implementation of `Pool`
+// explains.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
@@ -200,7 +201,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Rewinds to the checkpoint at depth `depth`, and removes that checkpoint and all newer
-    /// checkpoints. Rewinding to depth 0 does the same as [`reset`](Self::reset).
+    /// checkpoints. Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
     ///
     /// # Errors
     ///
@@ -247,7 +248,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
-    /// [`PoolError::StaleHandle`] if its array was rewound, freed or replaced.
+    /// [`PoolError::StaleHandle`] if its array was freed or replaced.
     #[inline]
     pub fn get<T: Element>(
         &self,
@@ -259,7 +260,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns a view for writing the array that a handle refers to.
+    /// Returns an exclusive view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -275,7 +276,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns views for writing the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays that several handles refer to.
     ///
     /// # Errors
     ///
@@ -340,8 +341,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         released
     }
 
-    /// Replaces the configuration. If a slot is handed out, the new configuration applies to the
-    /// slot from its next use on.
+    /// Replaces the configuration. The new configuration takes effect for a handed-out slot when
+    /// the slot is next used.
     ///
     /// # Errors
     ///

@@ -26,8 +26,8 @@ const MOST_GENEROUS: usize = 64 << 10;
 /// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
-/// Memory from a scope for use by collections. This type implements the [`Allocator`] trait of the
-/// crate `allocator-api2`.
+/// An allocator that provides the memory of a scope to collections. This type implements the
+/// [`Allocator`] trait of the crate `allocator-api2`.
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
@@ -61,8 +61,8 @@ const STACK_DIVISOR: usize = 64;
 /// [`PoolVec`](crate::PoolVec). In a stacked pool, a chunk grows in place until something else is
 /// acquired from the scope. A second pass through the same code allocates nothing.
 ///
-/// The slots that contain chunks are marked. The section *Cost* of
-/// [`acquire_with`](Scope::acquire_with) explains marked slots.
+/// The slots that contain chunks are *marked*, as the section *Cost* of
+/// [`acquire_with`](Scope::acquire_with) explains.
 ///
 /// # Refused allocations
 ///
@@ -166,9 +166,9 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or of a grown chunk's first part. The memory is not used after
-    /// `'a`. The lifetime in the field's type is `'static`, because `'a` would make the allocator
-    /// invariant.
+    /// The memory of the chunk. If the chunk has grown, this is the memory of its first part. The
+    /// memory is not used after `'a`. The lifetime in the field's type is `'static`, because `'a`
+    /// would make the allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
     /// The error from the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
@@ -215,7 +215,7 @@ impl<B: HostBackend> Scope<'_, B> {
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
     /// Removes and returns the error from the last allocation that the pool refused. The error
-    /// contains the numbers of bytes requested, held and allowed.
+    /// states how many bytes were requested, in use and allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -351,14 +351,14 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the exchange. User code that runs during the exchange
-        // therefore cannot allocate bytes from this chunk. Such bytes would not move together with
-        // the allocation.
+        // therefore cannot allocate bytes from this chunk. Bytes that user code allocated during
+        // the exchange would not move together with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
         // SAFETY: the cursor has moved past the memory. The memory contains only this allocation,
-        // and the allocation's owner does not use it during this call. Any bytes are a valid
-        // `MaybeUninit`.
+        // and the allocation's owner does not use it during this call. A `MaybeUninit` may contain
+        // any bytes.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
         match grown {
             Ok(grown) => {

@@ -1,4 +1,4 @@
-//! Slices with the elements of an iterator whose length is known only at its end.
+//! Collects the elements of an iterator into a slice, even if the length is not known in advance.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -11,13 +11,13 @@ const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires a slice that contains the elements of an iterator. The elements may have any
-    /// [`Copy`] type. The cost is the same as that of [`acquire_with`](Self::acquire_with).
+    /// [`Copy`] type. This method has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the
     /// next pass through the scope, the slot's block is large enough from the start. The iterator
     /// may acquire arrays from the scope, and those arrays remain acquired until the scope ends. If
-    /// the iterator panics, the slot of the elements also remains acquired. The size hint of the
-    /// iterator does not need to be correct.
+    /// the iterator panics, the slot that contains the elements also remains acquired. The size
+    /// hint of the iterator does not need to be correct.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -46,8 +46,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns the same errors as [`try_acquire`](Self::try_acquire). If the iterator has acquired
-    /// arrays from the scope, the slot of the elements remains acquired until the scope ends, even
-    /// after an error.
+    /// arrays from the scope, the slot that contains the elements remains acquired until the scope
+    /// ends, even after an error.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,

@@ -40,9 +40,10 @@ pub struct FixedVec<'s, T> {
     /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
     /// vector for `'s`, and only values of `T` are written to it.
     ///
-    /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
-    /// its memory. The field is not a reference, because a function may accept the vector by value.
-    /// The function would then assert that no other pointer accesses the memory until it returns.
+    /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) replaces
+    /// the vector's memory. The field is not a reference, because a function may accept the vector
+    /// by value. With a reference, such a function would assert that no other pointer accesses the
+    /// memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,
@@ -80,8 +81,8 @@ impl<T> fmt::Display for CapacityError<T> {
 impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. The cost is
-    /// the same as that of [`acquire_with`](Self::acquire_with).
+    /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. This method
+    /// has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
@@ -107,7 +108,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: a vector writes only values of `T`.
         let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
         // SAFETY: the slot was acquired for `capacity` elements with the size and alignment of `T`.
-        // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
+        // A `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
         // SAFETY: the length is 0, so no element needs to be initialized. `take_unwritten` has
         // already marked the slot, unless `T` is plain.

@@ -12,8 +12,7 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` returns after the inner scope
-    /// has ended.
+    /// Runs `body` in an inner scope, and keeps the returned slice beyond the end of that scope.
     ///
     /// Use `keep` for a result whose length is known only after the result has been computed,
     /// because `keep` needs no upper bound. The temporaries of `body` are freed, and the result
@@ -34,10 +33,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Keeping a slice exchanges its block for the block of the outer scope's next slot. In a loop
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
     /// If a temporary is much larger than the kept array, each iteration may therefore grow another
-    /// slot. For example, a loop keeps 100 arrays of 64 bytes, and computes each with a temporary
-    /// of 1 MiB. The loop allocates memory in its first 100 runs, after which the pool holds 101
-    /// MiB. Acquire a large temporary once, before the loop. In a [stack](crate::Stacked), the pool
-    /// would hold only 1 MiB after the same loop.
+    /// slot. For example, a loop keeps 100 arrays of 64 bytes, and computes each of them with a
+    /// temporary array of 1 MiB. The loop allocates memory in its first 100 runs, after which the
+    /// pool holds 101 MiB. Acquire a large temporary once, before the loop. In a
+    /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -82,8 +81,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail. The error is a
-    /// [`PoolError`], or converts from [`PoolError`].
+    /// Keeps the slice that `body` returns in the same way as [`keep`](Self::keep), but accepts a
+    /// `body` that may fail. The error is a [`PoolError`], or a type that converts from
+    /// [`PoolError`].
     ///
     /// # Errors
     ///
@@ -103,8 +103,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // only view of any slot at or above the cursor. The slice may also be in a slot below the
         // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
         // [&'a T]` that it captured, because the implied bounds of that type make `'a` long enough.
-        // In every case, the slice is the only reference to valid elements, and `body` no longer
-        // uses it.
+        // The slice is always the only reference to valid elements, and `body` no longer uses it.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -112,8 +111,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The slice must be valid while nothing is acquired or freed at or above the cursor, and no
-    /// other code may use the slice. No slot at or above the cursor may have another view.
+    /// The slice must remain valid until something is acquired or freed at or above the cursor, and
+    /// no other code may use the slice. No slot at or above the cursor may have another view.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,

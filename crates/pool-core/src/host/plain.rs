@@ -1,5 +1,5 @@
-//! A test for plain types. The values of plain types contain no uninitialized bytes. Writing values
-//! of a plain type does not mark a slot.
+//! Tests whether a type is plain. The values of plain types contain no uninitialized bytes. Writing
+//! values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
 //! require the bound `NoUninit`. This module therefore uses the standard library to test for the
@@ -22,7 +22,7 @@ use bytemuck::NoUninit;
 /// changes fused iterators, plain types will be treated as types with padding.
 ///
 /// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
-/// other lifetimes. This result is still correct, because padding does not depend on lifetimes.
+/// other lifetimes. The answer is still correct, because padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();
@@ -30,7 +30,8 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// An iterator whose first call to `next` returns `None`, and whose second call returns an element.
+/// An iterator that returns `None` from the first call to `next`, and an element from the second
+/// call.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,

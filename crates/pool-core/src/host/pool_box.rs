@@ -124,7 +124,7 @@ impl<T> SealedBoxable for [T] {
     }
 }
 
-/// Consecutive values, which are dropped from the last to the first. If dropping one value panics,
+/// Consecutive values that are dropped from the last to the first. If dropping one value panics,
 /// the remaining values are still dropped.
 struct Values<T> {
     start: *mut T,

@@ -15,8 +15,8 @@ use allocator_api2::vec::Vec;
 /// that the text is stored in a scope.
 ///
 /// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8, and dereferences to `str`. The `write!`
-/// macro appends to the string, and returns an error if the pool refuses to allocate memory. The
-/// other methods abort the process if memory cannot be allocated, like the methods of `Vec`. A
+/// macro appends to the string, and returns an error if the pool refuses to allocate memory. Like
+/// the methods of `Vec`, the other methods abort the process if memory cannot be allocated. A
 /// `PoolString` is hashed and compared like a `str`, so a map with `PoolString` keys can be
 /// searched with a `&str`.
 ///

@@ -50,13 +50,13 @@ pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
     /// The slot that was acquired for the vector. The block of this slot stores the elements.
     memory: Memory<'s, B>,
-    /// The elements, which are stored in the marked part of the block.
+    /// The vector's elements, which are stored at the start of the slot's block.
     elements: FixedVec<'s, T>,
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an empty growable vector of any [`Copy`] type, with an initial capacity of
-    /// `capacity` elements. The cost is the same as that of [`acquire_with`](Self::acquire_with).
+    /// `capacity` elements. This method has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
@@ -335,7 +335,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         elements
     }
 
-    /// Returns the scope that the vector was acquired from.
+    /// Returns the scope from which the vector was acquired.
     pub(super) fn scope(&self) -> &Scope<'s, B> {
         self.scope
     }

@@ -21,7 +21,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked in the same way as the slot of [`acquire_uninit`](Self::acquire_uninit).
+    /// The slot is marked, in the same way as by [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -55,8 +55,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if !align.is_power_of_two() {
             return Err(PoolError::Alignment { asked: align });
         }
-        // A block starts at a multiple of `ALIGN`, so the next multiple of `align` is at most this
-        // many bytes away.
+        // A block starts at a multiple of `ALIGN`, so the next multiple of a larger `align` is at
+        // most `align - ALIGN` bytes away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };

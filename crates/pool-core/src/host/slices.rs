@@ -17,7 +17,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// The index is a `usize` if the shape is a length, and a `[usize; N]` if the shape has N axes.
     ///
     /// The closure `element` may acquire arrays from this scope, and those arrays remain acquired
-    /// until the scope ends. If `element` panics, the slot of the elements also remains acquired.
+    /// until the scope ends. If `element` panics, the slot that contains the elements also remains
+    /// acquired.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -56,14 +57,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// The cost for plain data is the cost of [`acquire`](Self::acquire) plus the cost of the
-    /// writes. The type of plain data implements [`bytemuck::NoUninit`]. Examples are numbers,
-    /// `bool`, `char`, arrays of numbers, and your own types that derive the trait.
+    /// For plain data, this method costs as much as [`acquire`](Self::acquire) plus the writes.
+    /// Plain data is any type that implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
+    /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
-    /// Values of any other type may contain padding, which recycled memory must not contain, so the
-    /// slot of such values is *marked*. Every acquire of a marked slot calls the cold function. The
-    /// next acquire that hands out this memory without writing to it (such as
-    /// [`acquire`](Self::acquire)) first zeroes the marked bytes, and then removes the mark.
+    /// Values of any other type may contain padding, so their slot is *marked* as possibly
+    /// uninitialized. Every acquire of a marked slot calls the cold function. The next acquire that
+    /// hands out this memory without writing to it (such as [`acquire`](Self::acquire)) first
+    /// zeroes the marked bytes, and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

@@ -55,8 +55,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let length = shape.count::<T>()?;
         // SAFETY: the argument `plain` is `false`, so any values may be written to the slot.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
-        // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`.
-        // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
+        // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`. A
+        // `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
         // SAFETY: the slice and the shape have the same number of elements.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })

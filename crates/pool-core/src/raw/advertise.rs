@@ -1,13 +1,13 @@
 //! The advertised capacity of an idle slot, which is the number of words that an acquire may use.
-//! The advertised capacity is 0 while the slot has a pending duty or the pool is busy. In these
-//! cases, acquires must call the cold function.
+//! The advertised capacity is 0 while the slot has pending work or the pool is busy. While the
+//! advertised capacity is 0, acquires must call the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 
-/// Advertises the capacity of the idle slot's block, or advertises 0 words if a pending duty keeps
-/// the slot armed.
+/// Advertises the capacity of the idle slot's block, or advertises 0 words if the slot still has
+/// pending work.
 ///
 /// # Safety
 ///

@@ -122,20 +122,20 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it if the backend cannot order the free.
+/// Frees the block, or leaks it if the backend cannot free it after all earlier work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated, and no view of it exists because its slot was idle when
-        // `take_block` removed it.
+        // SAFETY: the block is allocated, and no view of it exists, because the slot was idle when
+        // `take_block` removed the block.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }
-        // SAFETY: the block was allocated with a size of `bytes` bytes (invariant 4). No slot
-        // contains the block any longer, and no view of it exists.
+        // SAFETY: the block was allocated with a size of `bytes` bytes (invariant 4). The block is
+        // no longer in any slot, and no view of it exists.
         unsafe { B::free(state.context(), block, bytes) };
     }
 }
@@ -156,6 +156,6 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     unsafe { *place = null_mut() };
     // SAFETY: `try_box` created the set. No reference into the set exists because the slot is idle,
-    // and no slot points to the set any longer.
+    // and no slot points to the set.
     Some(unsafe { into_box(shapes) })
 }

@@ -42,8 +42,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// Does the same as [`prepare`] for elements that may be read before they are written, but panics
-/// instead of returning an error.
+/// The panicking version of [`prepare`], for elements that may be read before they are written.
 ///
 /// # Safety
 ///
@@ -116,8 +115,8 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// Does the same as [`prepare_bytes`] for elements that may be read before they are written, but
-/// panics instead of returning an error.
+/// The panicking version of [`prepare_bytes`], for elements that may be read before they are
+/// written.
 ///
 /// # Safety
 ///
@@ -164,7 +163,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     handed_out.map_err(|error| as_asked(error, length))
 }
 
-/// Does the same as [`hand_out_taken`], but is compiled only once for all element types.
+/// Implements [`hand_out_taken`], and is compiled only once for all element types.
 ///
 /// # Errors
 ///

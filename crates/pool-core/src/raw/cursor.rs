@@ -1,4 +1,4 @@
-//! A cursor over slots, which consists of a single word. Reserving memory checks the slot at the
+//! A cursor over slots, which consists of a single word. A reservation checks the slot at the
 //! cursor, and a step moves the cursor past that slot.
 
 use core::cell::Cell;

@@ -1,5 +1,5 @@
-//! The exchange of blocks between two slots. An exchange moves an array to another slot without
-//! copying the elements or freeing a block.
+//! Exchanges the blocks of two slots. An exchange moves an array to another slot without copying
+//! the elements or freeing a block.
 
 use core::{mem, ptr};
 
@@ -10,8 +10,9 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Exchanges the blocks of two slots. The exchange includes all data that belongs to a block:
-    /// its size, its mark, its shapes, and a flag. The flag tells the pool to have the backend
-    /// order the block. The samples of a slot are not exchanged.
+    /// its size, its mark, its shapes, and a flag. If the flag is set, the backend must make its
+    /// queue wait for other queues before the block is used again. The samples of a slot are not
+    /// exchanged.
     ///
     /// This method runs no backend code and cannot fail.
     ///

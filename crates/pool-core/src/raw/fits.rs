@@ -28,8 +28,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // The number of words is the left side of the comparison in `fits` plus one, multiplied by the
-    // divisor on the right side.
+    // The comparison in `fits` is strict. The block therefore holds one more word, or one more
+    // element if a word does not contain a whole number of elements.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {
@@ -66,7 +66,7 @@ pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     length.saturating_add(1)
 }
 
-/// Returns `true` if a whole number of elements of `size` bytes exactly fills a word.
+/// Returns `true` if a word contains a whole number of elements of `size` bytes.
 const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // This loop tries every capacity up to the required capacity, which is slow under Miri if
-        // the length is large.
+        // The loop tries every capacity up to the required one, which is slow under Miri if the
+        // length is large.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

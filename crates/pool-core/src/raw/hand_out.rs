@@ -1,8 +1,8 @@
 //! The only function that hands out the block of a slot. Each acquire calls this function, and so
 //! does the first use of a vector that was acquired without capacity.
 //!
-//! The function performs all duties that must precede the first write to a block. The function
-//! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
+//! The function does all the work that must precede the first write to a block. The function grows
+//! the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
 //! samples, and counts live bytes.
 
 use super::block::{install, release};
@@ -50,17 +50,17 @@ impl Demand {
 /// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
 /// pool.
 ///
-/// An acquire passes the first idle slot, and passes `None` as `taken_to`. The first use of a
-/// vector passes a slot that the vector has already acquired. The first use passes the number of
-/// the first idle slot as `taken_to`.
+/// An acquire passes the first idle slot, and passes `None` as `taken_to`. When a vector is first
+/// used, it passes a slot that it has already acquired, and the number of the first idle slot as
+/// `taken_to`.
 ///
-/// If the elements of a demand occupy no bytes, the function performs none of its duties, and the
-/// slot remains armed for its next use.
+/// If the elements of a demand occupy no bytes, the function does none of this work, and the slot
+/// remains armed for its next use.
 ///
 /// # Errors
 ///
 /// Returns the same errors as the acquire methods. After an error, the slot still has its pending
-/// duties, and has either its old block or no block.
+/// work, and has either its old block or no block.
 ///
 /// # Safety
 ///
@@ -97,8 +97,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Makes the backend order the block of an armed slot. The function also zeroes the marked bytes
-/// that may be read before they are written, and poisons the elements.
+/// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes the marked
+/// bytes that may be read before they are written, and poisons the elements.
 ///
 /// # Safety
 ///
@@ -122,8 +122,8 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: the caller guarantees that no view of the block exists, and the backend has
-        // ordered the block.
+        // SAFETY: the caller guarantees that no view of the block exists, and `reuse` has been
+        // called if a view armed the slot.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
@@ -203,9 +203,9 @@ unsafe fn grow<B: PoolBackend>(
 ///
 /// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of what the growth factor would add.
 /// The pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If
-/// lengths vary at random, a slot's block therefore ends up an eighth larger than the slot's
-/// longest array, instead of half as large again. If lengths increase slowly, the number of times
-/// that a block grows remains logarithmic.
+/// lengths vary at random, a slot's block therefore ends up 12.5 % larger than the slot's longest
+/// array. With the full default factor, the block would end up 50 % larger. If lengths increase
+/// slowly, the number of times that a block grows remains logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

@@ -25,13 +25,13 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
     unsafe { trim_busy(state, from) }
 }
 
-/// Does the same as [`trim`] for a pool that the caller has already marked as busy.
+/// Frees blocks in the same way as [`trim`], for a pool that the caller has already marked as busy.
 ///
 /// # Safety
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
-    // The slots must advertise 0 words before the span is created, because a `tracing` subscriber
+    // The slots must advertise 0 words before the `tracing` span is created, because a subscriber
     // may try to acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are
     // idle.
     unsafe { withdraw_from(state, from) };
@@ -61,8 +61,9 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire of one of
-/// these slots calls the cold function, which returns an error because the pool is busy.
+/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire that
+/// reaches one of these slots calls the cold function, which returns an error because the pool is
+/// busy.
 ///
 /// # Safety
 ///

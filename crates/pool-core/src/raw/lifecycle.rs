@@ -38,8 +38,7 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration. Each slot uses the new configuration from its next acquire
-    /// onward.
+    /// Replaces the configuration. Each slot uses the new configuration at its next acquire.
     ///
     /// # Safety
     ///

@@ -10,8 +10,8 @@ use core::cell::Cell;
 /// therefore the number up to the previous slot, plus the slot's own bytes. The end of a scope
 /// therefore does not need to be reported to the counter.
 pub(super) struct LiveBytes {
-    /// For each handed-out slot, the number of bytes that were live at that time, including the
-    /// slot's own bytes.
+    /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
+    /// including its own bytes.
     ends: Cell<Vec<usize>>,
     /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,
@@ -74,7 +74,7 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` uses `bytes` bytes from now on. The slot must be one of the first
+    /// Records that slot `number` now uses `bytes` bytes. The slot must be one of the first
     /// `handed_out` slots of the pool. If the slot was not counted, the method does nothing.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();

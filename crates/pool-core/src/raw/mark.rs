@@ -14,7 +14,7 @@ use crate::error::PoolError;
 /// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the format of a record.
+/// Returns the number of words in the first `bytes` bytes of a block, as a record stores it.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -27,13 +27,13 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized from now on.
-/// If the slot already has a longer mark, the longer mark is kept.
+/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized after this
+/// call. If the slot already has a longer mark, the longer mark is kept.
 ///
 /// # Safety
 ///
 /// The slot's block must have at least `bytes` bytes, and the slot's scope must be open. Either the
-/// cursor must have moved past the slot, or the slot must be idle. In the second case, no other
+/// cursor must have moved past the slot, or the slot must be idle. If the slot is idle, no other
 /// code may run before the caller acquires the slot.
 #[inline]
 pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
@@ -69,8 +69,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     ///
     /// # Safety
     ///
-    /// The slot must be idle, the backend must have ordered the slot's block with
-    /// [`PoolBackend::reuse`], and the pool must be marked as busy.
+    /// The slot must be idle, [`PoolBackend::reuse`] must have been called if a view armed the
+    /// slot, and the pool must be marked as busy.
     pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -81,8 +81,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because a marked slot always has a block, as `take_block`
-        // removes the mark together with the block.
+        // exists. `bytes` is not 0, because `take_block` removes the mark together with the block,
+        // so a marked slot always has a block.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

@@ -15,7 +15,7 @@
 //!    function. A sentinel always advertises 0 words.
 //!
 //! 4. The field `real` is the size in bytes that was allocated for the slot's block. The field
-//!    `real` is 0 if and only if the slot has no block. In this case, the field `block` is
+//!    `real` is 0 if and only if the slot has no block. If `real` is 0, the field `block` is
 //!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
@@ -28,8 +28,8 @@
 //!    that no view exists.
 //!
 //!    A vector that grows holds the only view of its slot, and exchanges the slot's block for the
-//!    block of an idle slot (`exchange`). The method `keep` performs the same exchange for an array
-//!    of an inner scope that has ended.
+//!    block of an idle slot (see the module `exchange`). The method `keep` performs the same
+//!    exchange for an array of an inner scope that has ended.
 //!
 //!    A vector that was acquired without capacity owns its slot, but uses no byte of the slot's
 //!    block. Until the vector's first use, when the block is handed out, no view of the block
@@ -37,14 +37,15 @@
 //!    an idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if the slot advertises the block, and such a slot has no pending duty.
+//!    out a block only if the slot advertises the block, and such a slot has no pending work.
 //!
-//! 6. Before the block of a slot is freed, the slot is emptied, which clears its advertised words,
-//!    its size, its serial and its shape set. A slot is filled only after its new block has been
+//! 6. Before the block of a slot is freed, the slot is emptied, which clears the slot's advertised
+//!    words, size, serial and shape set. A slot is filled only after its new block has been
 //!    allocated. A panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
-//!    scopes and raw slots are not `Send`. Other threads read only the counters (`count`).
+//!    scopes and raw slots are not `Send`. Other threads read only the counters (see the module
+//!    `count`).
 //!
 //! 8. **Every shape in a slot's set fits in the slot's block**. A shape is added only during an
 //!    acquire that has prepared the block for the shape. Code that replaces the block of a slot
@@ -52,26 +53,28 @@
 //!
 //! 9. **While user code runs inside an operation, no memory can be acquired from the pool or freed
 //!    in it**. The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
-//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call their methods.
+//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
+//!    these values.
 //!
-//!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
-//!    is set before the operation first reads a cursor, a slot, a table list or a shape set. The
-//!    mark is removed after the operation's last write to any of them. While the pool is busy,
-//!    acquires call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
-//!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
-//!    The table below lists the operations that run user code. While user code runs, the operation
-//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
-//!    removes the mark, and leaves every slot valid (invariant 6).
+//!    The pool is marked as busy (see the module `busy`), and the slot at its cursor advertises 0
+//!    words. The mark is set before the operation first reads a cursor, a slot, a table list or a
+//!    shape set. The mark is removed after the operation's last write to these data structures.
+//!    While the pool is busy, acquires call the cold function, which fails with
+//!    `PoolError::Reentered`. The methods `trim`, `compact` and `sample_lengths` do nothing in a
+//!    busy pool, and methods that only read succeed. The table below lists the operations that run
+//!    user code. While user code runs, the operation holds no lock, and holds no reference to data
+//!    that other methods of the pool read. Unwinding removes the mark, and leaves every slot valid
+//!    (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
-//!     become uninitialized, the mark in the slot's record covers the word of that byte (`mark`). A
-//!     mark never shrinks until all marked words have been zeroed, or the slot receives another
-//!     block. A marked slot advertises 0 words, and the cold function zeroes its marked words
-//!     before the slot is handed out for reading.
+//!     become uninitialized, the mark in the slot's record covers the word of that byte (see the
+//!     module `mark`). A mark never shrinks until all marked words have been zeroed, or the slot
+//!     receives another block. A marked slot advertises 0 words, and the cold function zeroes its
+//!     marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
-//!     block's slot**. Because the slot is below the cursor during the write, the pool does not
-//!     need to be marked as busy.
+//!     block's slot**. The slot is below the cursor during the write, so the pool does not need to
+//!     be marked as busy.
 //!
 //! # Where user code runs
 //!
@@ -86,7 +89,7 @@
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or not yet shared, so user code cannot reach it |
-//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | the cursor has stepped past; calls succeed |
+//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | the cursor is past the slot; calls succeed |
 //! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; calls succeed |
 
 // Layering: a module may import only the modules that its row lists after the colon.

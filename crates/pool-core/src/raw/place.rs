@@ -67,7 +67,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
         // If not even zero elements fit, the cursor is at a sentinel or at a slot with pending
-        // duties.
+        // work.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller upholds the safety contract of `shape_cache::find`.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;

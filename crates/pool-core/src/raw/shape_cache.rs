@@ -3,9 +3,9 @@
 //!
 //! An entry contains the lengths, the strides and the backend's descriptor, but no address. No part
 //! of an entry can therefore become stale, and a cached shape fits in the slot's block without a
-//! check. Entries are evicted round robin. The worst case is a loop that uses one more shape than
-//! the set can hold. Each acquire in the loop then misses the cache and allocates a few words on
-//! the host.
+//! check. Entries are evicted in round-robin order. The worst case is a loop that uses one more
+//! shape than the set can hold. Each acquire in the loop then misses the cache and allocates a few
+//! words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -85,7 +85,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
-/// Does the same as [`insert`], but is compiled only once for all element types.
+/// Implements [`insert`], and is compiled only once for all element types.
 ///
 /// # Safety
 ///

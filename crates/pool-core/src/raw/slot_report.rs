@@ -1,5 +1,5 @@
-//! The report that a debug build prints if a pool has very many slots. The report includes the
-//! location of the call that acquired the last of these slots.
+//! The report that a debug build prints if a pool has handed out an unusually large number of
+//! slots. The report includes the location of the call that acquired the last of these slots.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -24,8 +24,8 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are now handed out. When the number of slots first becomes very
-    /// high, the method reports the pool.
+    /// Records that `slots` slots are now handed out. The method emits the warning when this number
+    /// first reaches the limit.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -121,7 +121,7 @@ impl<B: PoolBackend> State<B> {
         self.growths.increment();
     }
 
-    /// Counts the bytes of a block that belongs to the pool from now on.
+    /// Counts the bytes of a block that was added to the pool.
     pub(super) fn note_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
@@ -140,8 +140,8 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Records that slot `number` is about to be handed out. If very many slots are handed out, the
-    /// method emits a warning.
+    /// Records that slot `number` is about to be handed out. If an unusually large number of slots
+    /// is handed out, the method emits a warning.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {

@@ -25,7 +25,8 @@ impl<T> TableList<T> {
     pub(super) fn len(&self) -> usize {
         // SAFETY: only the methods of this type access the list, and all of them run on one thread
         // (invariant 7). No method calls other code, not even the allocator, while it holds a
-        // reference to the list. No exclusive reference to the list therefore exists at this point.
+        // reference to the list. Therefore, no exclusive reference to the list exists at this
+        // point.
         let list = unsafe { &*self.list.get() };
         list.len()
     }

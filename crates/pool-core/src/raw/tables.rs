@@ -13,7 +13,7 @@ use crate::stats::PoolStats;
 
 impl<B: PoolBackend> State<B> {
     /// Appends an empty table. While this method runs, the allocator may run code that reads the
-    /// list of tables. Such code must not add a table to the list.
+    /// list of tables. Code that the allocator runs must not add a table to the list.
     ///
     /// # Safety
     ///

@@ -30,8 +30,8 @@ pub(super) struct Record {
     pub(super) samples_left: u8,
     /// The number of acquires that were sampled.
     pub(super) samples_seen: u8,
-    /// `true` if a view has armed the slot. The backend orders the block of an armed slot before
-    /// the block is handed out again or freed.
+    /// `true` if a view has armed the slot. The backend's `reuse` is called for the block of an
+    /// armed slot before the block is handed out again or freed.
     pub(super) armed_by_view: bool,
 }
 

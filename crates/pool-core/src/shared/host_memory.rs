@@ -1,5 +1,5 @@
-//! The host memory of one owned array. The memory consists of a block and the number of its bytes
-//! that may be uninitialized.
+//! The host memory of one owned array. The value stores a block, and the number of bytes of the
+//! block that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -24,10 +24,9 @@ use crate::stacked::StackedBackend;
 /// 2. All bytes at or after the offset `uninitialised` are initialized.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data, and any thread with access to the context may use it. The
-// documentation of `PoolBackend` explains this in its section on blocks. The methods that use the
-// context receive a shared reference to it, and the bound allows every thread to use such a
-// reference.
+// SAFETY: a block is plain data, and any thread with access to the context may use it, as the
+// documentation of `PoolBackend` states. The methods that use the context receive a shared
+// reference to it, and the bound allows every thread to use such a reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the
@@ -60,7 +59,7 @@ impl<B: HostBackend> HostMemory<B> {
                 "the alignment of the element exceeds the backend's `ALIGN`"
             );
         };
-        // SAFETY: a host pointer is never null (`HostBackend`).
+        // SAFETY: a host pointer is never null, as `HostBackend` requires.
         unsafe { NonNull::new_unchecked(B::host_pointer(self.0.block).cast()) }
     }
 
@@ -200,7 +199,7 @@ where
     #[inline]
     unsafe fn view<T: Element>(&self, name: NonNull<T>, length: usize) -> B::ViewRef<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: the views of this backend ignore their `SlotRef` (`StackedBackend`).
+        // SAFETY: host backends ignore the `SlotRef` of a view, so this reference is never used.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. The block remains allocated while `self` is borrowed, and all other views of it
@@ -211,7 +210,7 @@ where
     #[inline]
     unsafe fn view_mut<T: Element>(&mut self, name: NonNull<T>, length: usize) -> B::View<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: the views of this backend ignore their `SlotRef` (`StackedBackend`).
+        // SAFETY: host backends ignore the `SlotRef` of a view, so this reference is never used.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. No other view of the block exists, because `self` is borrowed exclusively.

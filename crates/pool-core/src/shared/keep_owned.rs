@@ -18,13 +18,13 @@ use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
     /// Runs `body` in an inner scope, and converts the slice that `body` returns into an owned
-    /// array of `pool`. The array remains after the inner scope has ended.
+    /// array of `pool`. The array remains valid after the inner scope has ended.
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
     /// context of the backend must also be `()`, as it is for host memory. If the slice is not
     /// copied, its block moves to `pool`, and an idle block from `pool` takes its place in the
-    /// slot. Therefore, a loop that keeps arrays allocates nothing if those arrays are eventually
-    /// dropped. The owned array holds the whole block that was moved.
+    /// slot. A loop that keeps arrays therefore allocates nothing if those arrays are eventually
+    /// dropped. The owned array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -57,7 +57,8 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep_owned`](Self::keep_owned), but accepts a `body` that may fail.
+    /// Keeps an array in the same way as [`keep_owned`](Self::keep_owned), but accepts a `body`
+    /// that may fail.
     ///
     /// # Errors
     ///
@@ -121,8 +122,8 @@ impl<B: HostBackend> Scope<'_, B> {
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // `idle_block_bytes` found the block, and nothing has been acquired since. SAFETY: the
-        // caller guarantees that it holds the only view of the block. The spare block belongs to
-        // this call, and has the same backend and context as the slot's block.
+        // caller guarantees that it holds the only view of the block. This call owns the spare
+        // block, which has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot, and the slot's record stored the block's
         // size and its number of uninitialized bytes.

@@ -87,7 +87,8 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend cannot order or initialize the memory.
+    /// Returns [`PoolError::Backend`] if the backend cannot initialize the memory, or cannot wait
+    /// for earlier work on it.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
         &mut self,
@@ -96,7 +97,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Creates an array in this memory, all of whose bytes are zero.
+    /// Creates an array of zero bytes in this memory.
     ///
     /// # Errors
     ///

@@ -40,8 +40,8 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin and a configuration live for as long as any handle to their pool, or any
-///    array from it, exists (module `store`).
+/// 2. A shard, an origin and a configuration live as long as their pool has any handle or any array
+///    (see the module `store`).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
 ///    block that may be uninitialized is zeroed before the block's contents are recycled.
@@ -90,9 +90,9 @@ pub struct Owned<B: SharedBackend, T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an array owns its memory and its elements. The memory is `Send` (`OwnedMemory`), and the
-// elements are `Send` because of the bound. The array uses only those parts of the store that
-// threads may share.
+// SAFETY: an array owns its memory and its elements. The memory is `Send`, as `OwnedMemory`
+// requires, and the elements are `Send` because of the bound. The array uses only those parts of
+// the store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
@@ -162,8 +162,8 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 impl<B: SharedHostBackend, T> DerefMut for Owned<B, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: `length` valid elements start at this address, as `new` requires. Their memory
-        // belongs only to this array, which is borrowed exclusively.
+        // SAFETY: `length` valid elements start at this address, as `new` requires. The memory of
+        // the elements belongs only to this array, which is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.name.as_ptr(), self.length) }
     }
 }

@@ -1,11 +1,11 @@
 //! The memory of a backend that enqueues its work. The memory of each owned array is a pool that
 //! contains only this array and has its own context.
 //!
-//! The pool orders all uses of the array in the same way as any other pool. These uses include
-//! commands on the queue before and after the owner of the array changes. The uses also include
-//! uses on other streams, and the free of the memory. Because the pool orders all uses, owned
-//! arrays need no additional ordering. Only one thread uses an owned array at a time, because only
-//! one thread uses its pool at a time.
+//! The pool orders all uses of the array in the same way as any other pool. The ordered uses
+//! include commands on the queue before and after the owner of the array changes. The ordered uses
+//! also include work on other streams, and freeing the memory. Owned arrays need no additional
+//! ordering, because the pool orders all uses. Only one thread uses an owned array at a time,
+//! because only one thread uses its pool at a time.
 
 use core::fmt;
 

@@ -33,8 +33,7 @@ impl<M> RecordPlace<M> {
     /// Returns the number of bytes that the host could not allocate.
     pub(super) fn new() -> Result<Self, usize> {
         let place = try_box(MaybeUninit::uninit()).ok_or(size_of::<Record<M>>())?;
-        // SAFETY: `try_box` created the memory, and only the box uses the memory from this point
-        // on.
+        // SAFETY: `try_box` created the memory, and only the box uses it after this call.
         Ok(Self(unsafe { into_box(place) }))
     }
 

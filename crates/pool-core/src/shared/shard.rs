@@ -7,11 +7,11 @@
 //! blocks.
 //!
 //! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
-//! that belongs to another thread. In this case, the thread locks the other thread's magazine and
-//! executes a barrier on all threads. The thread then waits until the owner no longer uses the
-//! magazine. Before each use, the owner stores in its cell that it is using the magazine, and then
-//! checks that the magazine is not locked. Because of the barrier, at least one of the two threads
-//! sees what the other thread has written.
+//! that belongs to another thread. To access another thread's magazine, the thread locks that
+//! magazine and executes a barrier on all threads. The thread then waits until the owner no longer
+//! uses the magazine. Before each use, the owner stores in its cell that it is using the magazine,
+//! and then checks that the magazine is not locked. The barrier ensures that at least one of the
+//! two threads sees what the other thread has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
 //! a lock does not allocate memory, free memory, or run user code.
@@ -26,9 +26,9 @@
 //!    the counters as estimates.
 //!
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
-//!    as soon as the thread has locked each shard once. Therefore, a shard is released through a
-//!    raw pointer. A reference to the shard would have to remain valid until the end of the
-//!    function that received it.
+//!    as soon as the thread has locked each shard once. A shard is therefore released through a raw
+//!    pointer. A reference to the shard would have to remain valid until the end of the function
+//!    that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -106,8 +106,8 @@ impl<M> Shard<M> {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns `true` if the shard may have an idle block of one of the given classes. The result
-    /// is an estimate.
+    /// Returns `true` if the shard may have an idle block whose class is in the given range. The
+    /// result is an estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
@@ -140,7 +140,7 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // This expression rotates the word `bits` to the left. The second part of the rotation is 0
+        // The expression rotates the word `bits` to the left. The second part of the rotation is 0
         // if no bit leaves the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
@@ -312,8 +312,8 @@ impl<M> Locked<'_, M> {
         cell: &'static ThreadCell,
     ) -> Option<Self> {
         cell.in_use.store(magazine.addr().get(), Ordering::Relaxed);
-        // This fence works together with the barrier of a thread that locks the magazine. Either
-        // this thread sees the lock, or the other thread sees the address in the cell.
+        // This fence pairs with the barrier of a thread that locks the magazine. Either this thread
+        // sees the lock, or the other thread sees the address in the cell.
         compiler_fence(Ordering::SeqCst);
         let locked =
             Self { shard: magazine, word: NonNull::from(&cell.in_use), borrowed: PhantomData };
@@ -359,8 +359,8 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
     /// the cell of the calling thread.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the caller guarantees that the shard is live. Because `owner` is read before the
-        // lock is acquired, the function does not lock another thread's magazine.
+        // SAFETY: the caller guarantees that the shard is live. The function does not lock another
+        // thread's magazine, because it reads `owner` before it acquires the lock.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {

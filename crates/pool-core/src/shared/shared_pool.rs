@@ -22,7 +22,7 @@ pub type TakeResult<B, T> = Result<Owned<B, T>, PoolError<<B as PoolBackend>::Er
 /// The type that identifies an array in the memory of a backend.
 type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
-/// A thread-safe pool of [`Owned`] arrays, for memory that leaves its scope.
+/// A thread-safe pool of [`Owned`] arrays, for memory that is not bound to a scope.
 ///
 /// A clone of the pool is another handle to the same pool. Any thread can acquire arrays, and any
 /// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
@@ -59,12 +59,12 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// # What it holds
 ///
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
-/// dropped, its block becomes idle. The pool limits its size to five quarters of the peak of live
-/// bytes plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
+/// dropped, its block becomes idle. The pool limits its size to 5/4 of its peak number of live
+/// bytes, plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
 /// limit. If a new block would exceed this limit, the pool may store the array in an idle block of
 /// up to four times the array's size. The pool can exceed the limit while it stores arrays in
-/// larger blocks than they need. The peak is measured whenever the pool is about to grow. The
-/// method [`trim`](Self::trim) frees all idle blocks.
+/// blocks that are larger than necessary. The peak is measured whenever the pool is about to grow.
+/// The method [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -72,8 +72,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other during a [`trim`](Self::trim), when the pool is not allowed to grow, and when the
-/// last handle is dropped. Memory is allocated and freed while no lock is held.
+/// each other during a call to [`trim`](Self::trim), when the pool is not allowed to grow, and when
+/// the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -149,7 +149,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take`](Self::take), but returns an error instead of panicking.
+    /// The fallible version of [`take`](Self::take).
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
     /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
     /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
-    /// the memory cannot be initialized or ordered.
+    /// the memory cannot be initialized, or if the backend cannot wait for earlier work on it.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -165,7 +165,7 @@ impl<B: SharedBackend> SharedPool<B> {
         })
     }
 
-    /// Acquires an array of `length` elements, all of whose bytes are zero.
+    /// Acquires an array of `length` elements and zeroes all of their bytes.
     ///
     /// # Panics
     ///
@@ -176,8 +176,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_zeroed`](Self::take_zeroed), but returns an error instead of
-    /// panicking.
+    /// The fallible version of [`take_zeroed`](Self::take_zeroed).
     ///
     /// # Errors
     ///
@@ -187,8 +186,8 @@ impl<B: SharedBackend> SharedPool<B> {
         self.hand_out(length, |memory, store| memory.zeroed(store.origin(), length))
     }
 
-    /// Acquires an array that contains a copy of `source`. The call returns after `source` has been
-    /// read.
+    /// Acquires an array that contains a copy of `source`. The caller may reuse `source` as soon as
+    /// this method returns.
     ///
     /// # Panics
     ///
@@ -199,7 +198,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_from`](Self::take_from), but returns an error instead of panicking.
+    /// The fallible version of [`take_from`](Self::take_from).
     ///
     /// # Errors
     ///
@@ -243,9 +242,9 @@ impl<B: SharedBackend> SharedPool<B> {
 
     /// Returns the statistics of the pool.
     ///
-    /// `active_slots` is the number of live arrays. The peak `peak_live_bytes` is measured by this
-    /// method, and whenever the pool is about to grow. While other threads acquire and drop arrays,
-    /// the numbers are estimates.
+    /// `active_slots` is the number of live arrays. This method measures `peak_live_bytes`, which
+    /// is also measured whenever the pool is about to grow. While other threads acquire and drop
+    /// arrays, the numbers are estimates.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
@@ -286,7 +285,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
         self.try_take_with(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_with`](Self::take_with), but returns an error instead of panicking.
+    /// The fallible version of [`take_with`](Self::take_with).
     ///
     /// # Errors
     ///

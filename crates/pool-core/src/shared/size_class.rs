@@ -24,7 +24,7 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
 }
 
-/// Returns the size in bytes of the blocks of a class. Returns `None` if the size exceeds
+/// Returns the size, in bytes, of blocks in the given class. Returns `None` if the size exceeds
 /// `isize::MAX`.
 pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if class <= CLASSES_PER_DOUBLING {
@@ -49,7 +49,7 @@ pub(super) const fn class_within(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns the lengths around each power of two, and many lengths in between.
+    /// Returns test lengths around each power of two, and many test lengths in between.
     fn lengths() -> impl Iterator<Item = usize> {
         let most = if cfg!(miri) { 300 } else { 70_000 };
         let edges = (7..usize::BITS - 1).flat_map(|bit| {

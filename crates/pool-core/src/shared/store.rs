@@ -20,10 +20,10 @@
 //!
 //! # What it holds
 //!
-//! A new block must not make the pool hold more than five quarters of the peak of live bytes plus
-//! some slack. If a new block would exceed this size, the array receives a larger idle block
-//! ([`Store::find_larger`]). If there is none, idle blocks are freed before the new block is
-//! allocated.
+//! After a new block has been allocated, the pool must not hold more than 5/4 of its peak number of
+//! live bytes, plus some slack. If a new block would exceed this size, the array receives a larger
+//! idle block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the
+//! new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -46,9 +46,9 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The slack in bytes. A pool may exceed five quarters of the peak of live bytes by `SLACK` bytes,
-/// plus `SLACK` bytes for each magazine. The slack allows each thread to keep the idle blocks of
-/// its small arrays.
+/// The number of bytes by which a pool may exceed 5/4 of its peak number of live bytes. Each
+/// magazine with an owner adds the same number of bytes. The slack allows each thread to keep the
+/// idle blocks of its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.
@@ -102,7 +102,8 @@ pub(super) struct Store<B: SharedBackend> {
     /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
     /// with an owner increases the slack.
     owners: AtomicUsize,
-    /// The number of arrays that found no block in the magazine or in the first common shard.
+    /// The number of acquires for which neither the magazine nor the first common shard contained a
+    /// suitable block.
     misses: AtomicUsize,
     /// The number of users that keep a closed store alive. The users are the live arrays and the
     /// thread that closes the store.
@@ -288,12 +289,12 @@ impl<B: SharedBackend> Store<B> {
 
     /// Searches all magazines for an idle block of the class, and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
-    /// live bytes.
+    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak
+    /// number of live bytes.
     ///
     /// A factor above four is not needed for two arrays that are never live at the same time.
-    /// Assume that one array is more than four times as large as the other. A pool that holds five
-    /// quarters of the larger size then has room for both arrays.
+    /// Assume that one array is more than four times as large as the other. A pool that holds 5/4
+    /// of the larger size then has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -383,7 +384,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(())
     }
 
-    /// Subtracts the bytes of a block that is freed.
+    /// Subtracts the bytes of a freed block from the total.
     pub(super) fn note_freed(&self, bytes: usize) {
         self.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -542,7 +543,7 @@ impl<B: SharedBackend> Store<B> {
 }
 
 /// A guard that undoes a step if an error or a panic drops the guard. Calling `keep` on the guard
-/// keeps the step.
+/// makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -614,7 +615,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 }
 
 /// Returns the block of an array to its store. Any thread may call this function. If the store is
-/// closed and this was its last array, the function frees the store.
+/// closed and has no other array, the function frees the store.
 ///
 /// # Safety
 ///
@@ -641,7 +642,7 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     unsafe { give_back_to_common(store, record) };
 }
 
-/// Does the same as [`give_back`] for a block that no magazine keeps.
+/// Returns a block in the same way as [`give_back`], if no magazine can keep the block.
 ///
 /// # Safety
 ///
@@ -698,8 +699,7 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     unsafe { leave(store) };
 }
 
-/// Subtracts one user from the number of users of a closed store. If no user is left, the function
-/// frees the store.
+/// Removes one user from a closed store. If no user is left, the function frees the store.
 ///
 /// # Safety
 ///

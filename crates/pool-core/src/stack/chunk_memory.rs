@@ -44,8 +44,8 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The armed bytes do not need to be ordered here, because the backend's `free` orders the whole
-    // block.
+    // The armed bytes need no call to `reuse_bytes`, because the backend's `free` takes effect
+    // after all work on the block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: the address of a block is never null.

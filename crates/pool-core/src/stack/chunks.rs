@@ -68,8 +68,8 @@ impl Chunks {
         self.0.get_mut(number)
     }
 
-    /// Returns the index of the chunk that contains the cursor address `at`. Returns `None` if the
-    /// cursor is stray.
+    /// Returns the index of the chunk that contains the cursor address `at`. Returns `None` if no
+    /// chunk contains the address.
     pub(super) fn position(&self, at: *const u8) -> Option<usize> {
         self.0.iter().position(|chunk| chunk.contains(at))
     }

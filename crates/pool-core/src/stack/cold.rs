@@ -14,7 +14,7 @@ use crate::backend::FirstUse;
 use crate::error::{PoolError, panic_with};
 use crate::stacked::StackedBackend;
 
-/// The elements that an acquire needs memory for.
+/// The elements for which an acquire needs memory.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
@@ -101,8 +101,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Does the same as [`prepare`] for a demand that may require more work. The pool may have to
-/// allocate memory, to zero memory, or to have the backend order memory.
+/// Finds memory in the same way as [`prepare`], for a demand that may require more work. The pool
+/// may have to allocate memory, to zero memory, or to call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -119,9 +119,8 @@ unsafe fn prepare_rarely<B: StackedBackend>(
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
-        // At this point, the cursor is the first cursor of a pool that is not settled. SAFETY:
-        // nothing in the pool is in use, because no array of a pool is below a stray cursor
-        // (invariant 1).
+        // A cursor at `STRAY` begins a pass, so the pool is settled first. SAFETY: nothing in the
+        // pool is in use, because no array of a pool is below a stray cursor (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -151,8 +150,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     Ok(span)
 }
 
-/// Does the same as [`prepare`] for elements that may be read before they are written, but panics
-/// instead of returning an error.
+/// The panicking version of [`prepare`], for elements that may be read before they are written.
 ///
 /// # Safety
 ///
@@ -200,7 +198,8 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin before the position of these elements.
+/// at or above the cursor. The next array may begin at a lower address than these elements, because
+/// the elements occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -270,9 +269,9 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Does the same as [`grow`] for a pool that may have borrowed memory. The memory above the cursor
-/// in a borrowed chunk does not count toward the pool's limit. This memory is no longer used after
-/// another chunk follows.
+/// Allocates memory in the same way as [`grow`], for a pool that may have borrowed memory. The
+/// memory above the cursor in a borrowed chunk does not count toward the pool's limit. The pool no
+/// longer uses this memory after it has allocated another chunk.
 ///
 /// # Errors
 ///
@@ -327,7 +326,8 @@ unsafe fn grow<B: StackedBackend>(
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // The ends remain null until a first cursor acquires memory again (invariant 3).
+    // The fields `end` and `written_end` stay null until the first acquire of a new pass (invariant
+    // 3).
     state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
@@ -347,7 +347,8 @@ unsafe fn grow<B: StackedBackend>(
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
             // SAFETY: the cursor is at the start of the first chunk, so the chunk contains no
-            // arrays. The cursors of the pool become stray.
+            // arrays. All cursors of the pool become stray, because the chunk that contains them is
+            // freed.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -374,9 +375,8 @@ unsafe fn grow<B: StackedBackend>(
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates a chunk that replaces a newly allocated chunk around a stray cursor. A chunk can
-/// contain a stray cursor. If the pool used such a chunk, the bytes between its start and the
-/// cursor would count as handed out (invariant 1).
+/// Replaces a newly allocated chunk that happens to contain the address of an old cursor. If the
+/// pool used this chunk, the bytes below the old cursor would count as handed out (invariant 1).
 ///
 /// # Errors
 ///
@@ -405,9 +405,9 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Makes the backend order the armed bytes of a span. The function also zeroes the dirty bytes if
-/// they may be read before they are written, and poisons the memory if the configuration requests
-/// it.
+/// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes the
+/// dirty bytes if they may be read before they are written, and poisons the memory if the
+/// configuration requests it.
 ///
 /// # Errors
 ///
@@ -454,7 +454,7 @@ unsafe fn put_in_order<B: StackedBackend>(
 }
 
 /// Returns the address that is `bytes` bytes after `start`. The function does not use the pointer
-/// method `add`, because that method is not valid for the address of device memory.
+/// method `add`, because that method must not be used on the address of device memory.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
     // The sum never wraps to null. If the sum were null, the function would return `start`, which
     // is also an address in the span.

@@ -9,18 +9,18 @@ use crate::warning::{PoolWarning, report};
 
 /// The data about the passes in which one pool grew. The pool's report is created from this data.
 pub(super) struct GrowthReport {
-    /// The passes of the pool. Each pass begins with a first cursor.
+    /// Counts the passes of the pool, and the consecutive passes in which the pool grew. A pass
+    /// begins when a scope is opened directly from the pool.
     passes: Streak,
-    /// The uses of the pool by the guards of its thread. Each use of the pool by a guard may create
-    /// several first cursors.
+    /// Counts the uses of the pool by guards, and the consecutive uses in which the pool grew. A
+    /// guard may begin several passes during one use of the pool.
     entries: Streak,
     /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the length of the latest run of consecutive events with
-/// growth.
+/// The number of events of one kind, and the number of consecutive events in which the pool grew.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,
@@ -65,7 +65,7 @@ impl GrowthReport {
         }
     }
 
-    /// Records that a first cursor is being created.
+    /// Records that a new pass begins.
     pub(super) fn note_pass(&self) {
         self.passes.note();
     }
@@ -81,9 +81,8 @@ impl GrowthReport {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Records that the pool grew for an acquire at the address `at`. The method reports the pool
-    /// the first time that it has grown in very many consecutive passes, or in very many
-    /// consecutive uses by guards.
+    /// Records that the pool grew for an acquire at the address `at`. The method emits the warning
+    /// when the number of consecutive passes or guard uses with growth first reaches the limit.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);

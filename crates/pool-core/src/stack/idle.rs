@@ -28,7 +28,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     });
     let keep = first.max(least);
     if first == 0 {
-        // At this point, no array of the pool is live.
+        // No array of the pool is live when this code runs.
         state.forget_needs();
     }
     // SAFETY: the caller guarantees that no view of memory at or above the cursor exists, and the
@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // Freeing chunks may make the cursors of outer scopes stray, so the pool must not remain
-    // settled (invariants 1 and 3).
+    // After chunks have been freed, the cursors of outer scopes may be outside all chunks, so the
+    // pool must not remain settled (invariants 1 and 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
@@ -46,16 +46,15 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Gives all whole pages after the cursor in the cursor's chunk back to the operating system. The
-/// returned value is the number of bytes that were given back to the operating system. The chunk
-/// and its dirty ranges do not change, because the bytes of the pages that are given back are
-/// initialized.
+/// Releases all whole pages after the cursor in the cursor's chunk to the operating system. Returns
+/// the number of bytes in these pages. The chunk and its dirty ranges do not change, because the
+/// bytes of a released page are still initialized.
 ///
 /// # Safety
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // No pages are given back if another pool may be using a part of the block.
+    // No pages are released if another pool may be using a part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -95,7 +94,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
 }
 
 /// Returns `true` if a pool that holds `held` bytes should shrink. `used` is the maximum number of
-/// bytes that were live at a time.
+/// bytes that were live at the same time.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor
@@ -108,7 +107,7 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The next pass begins with a merge, because a pass is counted only if its first cursor calls
-    // the cold function.
+    // The next pass begins with a merge, because the cold function counts a pass only if it handles
+    // the first acquire of that pass.
     state.merge_next();
 }

@@ -77,8 +77,8 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
         let last = self.with_names(|names| names.last().map(|name| name.next));
         // SAFETY: the addresses of arrays, the start of a chunk and `STRAY` are never null.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
-        // SAFETY: `at` is the end of the last array, or the position of a first cursor. The caller
-        // upholds the other requirements.
+        // SAFETY: `at` is the end of the last array, or the position at which a pass begins. The
+        // caller upholds the other requirements.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -9,19 +9,19 @@
 //!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
 //!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
 //!   above `top`. All cursors in use are in the chunk (invariant 3).
-//! - **The lender cannot access the lent memory**. The end of the lender's chunk and both of the
-//!   lender's ends are lowered to the start of the lent memory. A cursor that needs more memory
-//!   calls the cold function, which allocates another chunk. At most one pool borrows from a given
-//!   pool at a time.
+//! - **The lender cannot access the lent memory**. The end of the lender's chunk, and the lender's
+//!   fields `end` and `written_end`, are lowered to the start of the lent memory. A cursor that
+//!   needs more memory calls the cold function, which allocates another chunk. At most one pool
+//!   borrows from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
-//!   chunk is lent, `free` transfers the block to the borrower, which owns the block from then on.
-//!   If the chunk is borrowed, `free` returns the memory to the lender. The function `free` runs
-//!   only while the pool itself stores nothing in the chunk.
+//!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
+//!   chunk is borrowed, `free` returns the memory to the lender. The function `free` runs only
+//!   while the pool itself stores nothing in the chunk.
 //! - **The borrower returns only memory without views**. The borrower returns the memory of a chunk
 //!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
 //!   that is forgotten returns nothing, so its views remain valid until the process exits.
-//! - **A dirty byte remains dirty**. The dirty ranges of lent memory are moved to the borrower, and
-//!   are moved back to the lender when the memory is returned.
+//! - **A loan does not change which bytes are dirty**. The dirty ranges of lent memory are moved to
+//!   the borrower, and are moved back to the lender when the memory is returned.
 //!
 //! The pool that owns the block counts the borrowed bytes as reserved. Borrowed bytes count toward
 //! the limits of both pools.
@@ -110,8 +110,8 @@ impl Offer {
     }
 }
 
-/// Does the same as [`Offer::lend`] if both pools are in the usual state. If a pool is not in the
-/// usual state, the function returns `false` and does nothing.
+/// Lends memory in the same way as [`Offer::lend`], if both pools are in their usual state. If one
+/// of the pools is not in this state, the function returns `false` and does nothing.
 ///
 /// # Safety
 ///
@@ -127,13 +127,14 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
-    // If both ends are equal, they are either the end of the chunk or null.
+    // If `end` and `written_end` are equal, both are either the end of the chunk or null.
     let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
     }
-    // SAFETY: the pool is settled, because its ends are not null: it has one chunk (invariant 3).
+    // SAFETY: `written_end` is not null, so the pool is settled and therefore has one chunk
+    // (invariant 3).
     from.with_chunks(|chunks| unsafe { chunks.set_first_end(top) });
     from.neighbours.unlent_end.set(end);
     from.neighbours.borrower.set(Some(borrower));
@@ -141,7 +142,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     from.written_end.set(top);
     to.neighbours.lender.set(Some(lender));
     let chunk = Chunk { block: null_mut(), start: top, end, block_bytes: 0, live_before: 0 };
-    // SAFETY: the list is empty and has capacity, because `may_borrow_simply` holds (caller).
+    // SAFETY: the caller guarantees that `may_borrow_simply` returns `true`, so the list is empty
+    // and has capacity for one chunk.
     to.with_chunks(|chunks| unsafe { chunks.push_first(chunk) });
     to.base.set(top);
     to.origin.set(top);
@@ -151,9 +153,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If a pool
-/// is not in the usual state, the function returns `false` and does nothing. No view or cursor of
-/// the pool may be in use.
+/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If one of
+/// the pools is not in this state, the function returns `false` and does nothing. No view or cursor
+/// of the pool may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,
@@ -162,8 +164,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // In the usual state, both of the lender's ends are at the start of the lent memory, and none
-    // of the lender's bytes are dirty.
+    // In the usual state, the lender's `end` and `written_end` are at the start of the lent memory,
+    // and none of the lender's bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
     // In the usual state, the borrower has counted no live bytes, and none of its bytes are dirty.
     let is_unchanged = state.is_lean.get()
@@ -179,7 +181,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.written_end.set(null_mut());
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
-    // SAFETY: the lender is settled, because its ends are not null: it has one chunk (invariant 3).
+    // SAFETY: the lender's `written_end` was not null, so the lender is settled and therefore has
+    // one chunk (invariant 3).
     lender.with_chunks(|chunks| unsafe { chunks.set_first_end(end) });
     lender.end.set(end);
     lender.written_end.set(end);

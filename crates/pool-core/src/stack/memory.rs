@@ -19,7 +19,7 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. This maximum, rounded up to
+/// The maximum size in bytes of an array that the hot path hands out. This size, rounded up to
 /// whole lines, fits in a 32-bit operand. The address of the cursor after an array of this size
 /// does not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;

@@ -5,8 +5,8 @@
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
-//! (`loans`). Because pools borrow chunks from each other, nested thread-local scopes share one
-//! stack (`nesting`).
+//! (see the module `loans`). Nested thread-local scopes share one stack, because pools borrow
+//! chunks from each other (see the module `nesting`).
 //!
 //! # Invariants
 //!
@@ -23,17 +23,17 @@
 //!    back only if filling the array failed, or if the array was a vector that became a slice of
 //!    fewer elements.
 //!
-//! 3. **The hot path hands out only memory below an end of the cursor's own chunk**. The ends are
-//!    null unless the pool is *settled* and not marked as busy. A settled pool has exactly one
-//!    chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end is below
-//!    every cursor, and every end is below `STRAY`. An acquire with a null end or a stray cursor
-//!    therefore calls the cold function.
+//! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
+//!    chunk**. Both of these ends are null unless the pool is *settled* and not marked as busy. A
+//!    settled pool has exactly one chunk, and all of its cursors in use are in that chunk or at
+//!    `STRAY`. A null end is below every cursor, and every end is below `STRAY`. An acquire with a
+//!    null end or a stray cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
-//!    becomes settled when it borrows its only chunk while no cursor is in use. The pool stops
-//!    being settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
-//!    pool, and the next first cursor then merges the chunks.
+//!    becomes settled when it borrows its only chunk while no cursor is in use. The pool is marked
+//!    as not settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
+//!    pool, and the first acquire of the next pass then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
@@ -43,33 +43,35 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. Steps are
 //!    rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (`dirty`). `end` is
-//!    at or below the lowest dirty byte, so an acquire for reading calls the cold function if its
-//!    memory contains a dirty byte. The cold function checks whether the array contains dirty
-//!    bytes, and zeroes them. `written_end` is the end of the chunk, and applies to acquires whose
-//!    elements are written before they are read. The dirty ranges of lent memory belong to the
-//!    borrower.
+//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (see the module
+//!    `dirty`). `end` is at or below the lowest dirty byte, so an acquire for reading calls the
+//!    cold function if its memory contains a dirty byte. The cold function checks whether the array
+//!    contains dirty bytes, and zeroes them. `written_end` is the end of the chunk, and applies to
+//!    acquires whose elements are written before they are read. The dirty ranges of lent memory
+//!    belong to the borrower.
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
-//! 8. **While user code runs inside an operation, the pool is marked as busy and its ends are
-//!    null**. Acquires therefore call the cold function, which fails because the pool is busy. No
-//!    reference to the lists of chunks, names or shapes is held while user code runs.
+//! 8. **While user code runs inside an operation, the pool is marked as busy, and `end` and
+//!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
+//!    pool is busy. No reference to the lists of chunks, names or shapes is held while user code
+//!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a
 //!    dynamic rank uses at least one line, so no two such arrays have the same offset.
 //!
-//! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and a first
-//!     cursor sets `top` to `base`. A pool lends only memory at or above `top`. Because the end of
-//!     a scope does not lower `top`, the pool may lend less memory than is idle.
+//! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and the first
+//!     cursor of a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool
+//!     may lend less memory than is idle, because the end of a scope does not lower `top`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks, and it transfers such a chunk to another pool (`loans`).
+//!     frees chunks, and it transfers such a chunk to another pool (see the module `loans`).
 //!
-//! 12. **Bytes that a view has armed are handed out only after the backend has ordered them**. Both
-//!     ends are at or below the lowest armed byte, so an acquire whose memory contains this byte
-//!     calls the cold function. If a chunk is freed, the backend's `free` orders its armed bytes.
+//! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
+//!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so an
+//!     acquire whose memory contains this byte calls the cold function. If a chunk is freed, the
+//!     backend's `free` takes effect after all work on its armed bytes.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

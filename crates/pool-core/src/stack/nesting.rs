@@ -1,17 +1,17 @@
 //! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
-//! outermost pool to the innermost pool. This is the order in which the pools came into use. A pool
-//! that comes into use borrows memory from the innermost pool, so all nested scopes of a thread
-//! share one stack.
+//! outermost pool to the innermost pool. The pools are in the order in which they came into use. A
+//! pool that comes into use borrows memory from the innermost pool, so all nested scopes of a
+//! thread share one stack.
 //!
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
 //! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. From that pass on, the inner pool can borrow all the memory that it needs. The inner
-//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
-//! thread therefore uses a single chunk. This chunk belongs to the outermost pool and is as large
-//! as the peak of live bytes.
+//! both pools. The inner pool can then borrow all the memory that it needs. The inner pool
+//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! thread therefore uses a single chunk. This chunk belongs to the outermost pool, and its size is
+//! the peak number of live bytes.
 //!
 //! If the scope of an outer pool stays open, the outer pool begins no further pass and cannot merge
 //! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
@@ -19,20 +19,24 @@
 //!
 //! # Why this is sound
 //!
-//! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread
-//!   puts it back. Any thread may free a pool, but only if it is in a list or was replaced in one (`thread_list`). A
+//! - **A pool in the chain is live.** A pool enters the chain when its thread takes it from the
+//!   list, and leaves the chain before its thread puts it back. Any thread may free a pool, but
+//!   only if the pool is in a list or was replaced in a list (see the module `thread_list`). A
 //!   leaked pool stays in the chain forever.
-//! - **A pool that is not in the chain has no loan.** When a pool leaves, it returns the memory
-//!   that it borrowed, and hands over the memory that it lent (`loans`). So another thread can
-//!   release an idle pool as before: it has no pointer into the chain.
-//! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and
-//!   that pool leaves. Its replacement is not in the chain: it owns all of its memory.
-//! - **A lean pool has not changed since it was checked.** `enter_rarely` checks the pool before it sets the flag
-//!   `is_lean`. An operation that changes the pool's chunks, counters, ranges or modes sets its ends or schedules a
-//!   merge, and both clear the flag. `lend_simply` and `give_back_simply` undo each other, and keep the flag.
-//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but
-//!   not in the middle of a step. All allocations and frees come first, and the innermost pool is
-//!   looked up afterward.
+//! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
+//!   memory that it borrowed, and transfers the memory that it lent (see the module `loans`).
+//!   Another thread can therefore release an idle pool, because no pool in the chain refers to it.
+//! - Another thread may replace the pool of an entry that is in use. The entry still stores the
+//!   address of the pool that entered the chain, so that pool also leaves the chain. The pool that
+//!   replaced it is not in the chain, and owns all of its memory.
+//! - **A pool has not changed while its flag `is_lean` is set.** The function `enter_rarely` checks
+//!   the pool before it sets the flag. An operation that changes the pool's chunks, counters,
+//!   ranges or modes either calls `set_ends` or schedules a merge. Both of these steps clear the
+//!   flag. The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do
+//!   not clear the flag.
+//! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
+//!   the chain, but not while a function of this module is changing it. Each function first
+//!   allocates and frees memory, and only then reads the innermost pool.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -48,9 +52,10 @@ use crate::stacked::StackedBackend;
 ///
 /// # Safety
 ///
-/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of
-/// the chain are live, and only this thread uses them. This also holds for the pool of `root`,
-/// which is not in the chain. No view or cursor of this pool is in use.
+/// `innermost` must contain the address of `outer`, which must be the state of a pool in the chain.
+/// All pools in the chain must be live, and only this thread may use them. The pool of `root` must
+/// also be live and used only by this thread, and must not be in the chain. No view or cursor of
+/// that pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -61,37 +66,38 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     let state = unsafe { root.as_ref() };
     if state.is_lean.get() {
         debug_assert!(state.may_borrow_simply(), "a lean pool has changed");
-        // SAFETY: both are live, and nothing of the pool is in use (caller). A lean pool without a
-        // loan may borrow simply, and the pool has no loan before it enters.
+        // SAFETY: the caller guarantees that both pools are live, and that no view or cursor of the
+        // pool is in use. If `is_lean` is set and the pool has no loan, `may_borrow_simply` returns
+        // `true`. A pool has no loan before it enters the chain.
         if unsafe { lend_simply(outer, root) } {
             innermost.set(root.as_ptr().cast());
             state.neighbours.outer.set(Some(outer));
-            // SAFETY: a pool in the chain is live (caller).
+            // SAFETY: the caller guarantees that every pool in the chain is live.
             unsafe { outer.as_ref() }.neighbours.inner.set(Some(root));
             return;
         }
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `enter_rarely`.
     unsafe { enter_rarely(root, innermost) };
 }
 
-/// Does the same as [`enter`] for a pool that is not lean, or for a pool whose lender has a lowered
-/// end.
+/// Implements [`enter`] for pools whose flag `is_lean` is not set, and for lenders that are not in
+/// their usual state.
 ///
 /// # Safety
 ///
-/// Same as for [`enter`].
+/// The requirements are the same as for [`enter`].
 #[inline(never)]
 unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermost: &Cell<*mut ()>) {
-    // SAFETY: live (caller).
+    // SAFETY: the caller guarantees that the pool is live.
     let state = unsafe { root.as_ref() };
     let is_simple = state.may_borrow_simply();
     if !is_simple && is_offered_enough(state, innermost) {
         // SAFETY: the caller guarantees that no view or cursor of the pool is in use.
         unsafe { give_up_chunks(state) };
     }
-    // The innermost pool is looked up only at this point, because an allocator hook may have
-    // changed the chain during the calls above.
+    // The innermost pool is read only after these calls, because an allocator hook may have changed
+    // the chain during the calls.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -151,19 +157,19 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 ///
 /// # Safety
 ///
-/// Same as for [`enter`], but the pool of `root` is in a chain, and `outer` is its outer pool there. No view or cursor
-/// of it is in use.
+/// The requirements are the same as for [`enter`], but the pool of `root` must be in a chain, and
+/// `outer` must be its next outer pool. No view or cursor of the pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
     outer: NonNull<StackState<B>>,
 ) -> bool {
-    // SAFETY: live (caller).
+    // SAFETY: the caller guarantees that the pool is live.
     let state = unsafe { root.as_ref() };
-    // The innermost pool has no inner one.
+    // The innermost pool has no inner pool whose link must be updated.
     if state.is_lean.get() && innermost.get() == root.as_ptr().cast() {
-        // SAFETY: a pool in the chain is live (caller).
+        // SAFETY: the caller guarantees that every pool in the chain is live.
         let lender = unsafe { outer.as_ref() };
         if give_back_simply(state, lender) {
             innermost.set(outer.as_ptr().cast());
@@ -172,15 +178,16 @@ pub(super) unsafe fn leave<B: StackedBackend>(
             return true;
         }
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `leave_rarely`.
     unsafe { leave_rarely(root, innermost) }
 }
 
-/// Does the same as [`leave`], for a pool that is not lean, is not the innermost one, or has no outer one.
+/// Implements [`leave`] for a pool whose flag `is_lean` is not set, that is not the innermost pool,
+/// or that has no outer pool.
 ///
 /// # Safety
 ///
-/// Same as for [`leave`], except that there may be no outer pool.
+/// The requirements are the same as for [`leave`], except that the pool may have no outer pool.
 #[inline(never)]
 pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -220,13 +227,14 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
 }
 
 /// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool could lend these bytes and its passes are not sampled. If the outer
-/// pool could not lend the bytes that were needed, its next pass begins with a larger chunk.
+/// reported if the outer pool could lend these bytes and the outer pool's passes are not sampled.
+/// If the outer pool could not lend the bytes that were needed, its next pass begins with a larger
+/// chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // A pool without its own chunks has borrowed enough memory, unless the cold function
-        // counted more live bytes.
+        // If a pool has no chunks of its own, it has borrowed enough memory, unless the cold
+        // function counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),
         needed => needed,

@@ -46,7 +46,7 @@ impl<B: StackedBackend> SlotRef<B> {
 
     /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
     /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
-    /// backend is called even if the view is never dropped.
+    /// method `reuse` is called even if the view is never dropped.
     ///
     /// # Safety
     ///
@@ -70,9 +70,9 @@ impl<B: StackedBackend> SlotRef<B> {
     #[inline]
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
-        // SAFETY: `state` is the address of a pool's state (`SlotRef::of_stack`). The caller
-        // guarantees that the view is in use, and a pool outlives its views. Only shared references
-        // to the state exist.
+        // SAFETY: `state` is the address of a pool's state, as `SlotRef::of_stack` requires. The
+        // caller guarantees that the view is in use, and a pool outlives its views. Only shared
+        // references to the state exist.
         Some(unsafe { state.cast::<StackState<B>>().as_ref() })
     }
 }

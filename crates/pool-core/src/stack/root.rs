@@ -108,11 +108,11 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         // SAFETY: the caller guarantees that the pool is live.
         if let Some(outer) = unsafe { self.state() }.neighbours.outer.get() {
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the safety contract of `nesting::leave`.
             return unsafe { nesting::leave(self.0, innermost, outer) };
         }
         if innermost.get() == self.into_raw() {
-            // This is the only pool in use, so it has borrowed no memory from another pool.
+            // No other pool is in use, so this pool has borrowed no memory.
             innermost.set(null_mut());
             return true;
         }

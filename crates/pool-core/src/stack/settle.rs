@@ -6,18 +6,17 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines by how much a chunk exceeds the peak of live bytes. Because of this
-/// excess, lengths that increase slowly do not require a new chunk in every pass.
+/// The divisor of the slack that a new chunk adds to the peak number of live bytes. Because of this
+/// slack, lengths that increase slowly do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The divisor that determines how large the excess of a chunk must be before the chunk is
-/// replaced.
+/// The divisor of the excess above which a chunk is replaced with a smaller chunk.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges the chunks of a pool into one chunk whose size is the peak of live bytes. If the pool has
-/// a single chunk that is too large, a chunk with the size of that peak replaces it. If the new
-/// chunk cannot be allocated, the chunks do not change. If the pool has exactly one chunk at the
-/// end of this call, the pool is settled.
+/// Merges the chunks of a pool into one chunk whose size is the peak number of live bytes. A single
+/// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
+/// allocated, the chunks do not change. If the pool has exactly one chunk at the end of this call,
+/// the pool is settled.
 ///
 /// # Safety
 ///
@@ -46,7 +45,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
             state.settle_at(start);
         }
     }
-    // Dropping the guard sets the ends.
+    // Dropping the guard sets `end` and `written_end`.
     drop(busy);
 }
 

@@ -1,6 +1,6 @@
 //! The shape cache of a stack. The cache stores one set of shapes for each offset of an array with
-//! a dynamic rank (invariant 9). Passes with the same lengths use the same offsets, so they find
-//! their shapes in the cache. An array at a new offset uses the set of the next idle offset.
+//! a dynamic rank (invariant 9). Passes with the same lengths use the same offsets, so their shapes
+//! are in the cache. An array at a new offset uses the set of the next idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -85,8 +85,7 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     let demand = if length * size_of::<T>() > 0 {
         Demand::new::<T>(length, first_use)
     } else {
-        // The array uses at least one line, and its start is aligned for `T`, for the reason given
-        // in `fitting`.
+        // As in `fitting`, the array uses at least one line, and its start is aligned for `T`.
         let element = Layout::new::<u8>().align_to(align_of::<T>()).unwrap_or(Layout::new::<u8>());
         Demand {
             length: 1,

@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns. The state contains the ends that acquires compare with their
-//! addresses, the chunks, the context and the counters.
+//! The state that a stacked pool owns. The state contains the chunks, the context, the counters,
+//! and the addresses with which acquires compare the cursor.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -25,21 +25,22 @@ pub struct StackState<B: StackedBackend> {
     pub(super) end: Cell<*mut u8>,
     /// The end of the memory that the hot path may hand out for writing before the first read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The start of first cursors. The value is the start of the first chunk, or [`STRAY`] if the
-    /// next pass begins with a merge.
+    /// The position at which the next pass begins. The value is the start of the first chunk, or
+    /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
     /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
-    /// memory at or above `top` (`loans`).
+    /// memory at or above `top` (see the module `loans`).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
     /// from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
-    /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) held before the pool's last loan, and
-    /// holds apart from that loan. Every operation that may change this clears the flag.
+    /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
+    /// last loan, and would still return `true` without that loan. Every operation that may change
+    /// this result clears the flag.
     pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
     /// The hint stores the index at which a shape set with these low bits was last found.
@@ -54,8 +55,8 @@ pub struct StackState<B: StackedBackend> {
     /// The chunks of the pool. The field is accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view has armed. The backend orders these bytes before they are handed out
-    /// (invariant 12).
+    /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
+    /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
     /// The arrays that handles refer to, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
@@ -68,9 +69,8 @@ pub struct StackState<B: StackedBackend> {
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
     /// The number of live bytes, including the whole capacity of the last grown vector, and the
-    /// position of the cursor after that vector. Because the vector may need less than its
-    /// capacity, these bytes count as live only when something else becomes live, or in the next
-    /// pass.
+    /// position of the cursor after that vector. The vector may need less than its capacity, so
+    /// these bytes count as live only when something else becomes live, or in the next pass.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -115,7 +115,7 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 }
 
 /// Links from a pool to the other pools that its thread is using. All linked pools are live while
-/// they are in use (`nesting`).
+/// they are in use (see the module `nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
@@ -145,8 +145,8 @@ impl<B: StackedBackend> Neighbours<B> {
     }
 }
 
-/// A guard that marks a pool as busy and sets its ends to null. Dropping the guard removes the
-/// mark.
+/// A guard that marks a pool as busy, and sets `end` and `written_end` to null. Dropping the guard
+/// removes the mark.
 #[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
@@ -202,17 +202,18 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        // The ends of a busy pool, as in `set_ends`.
+        // In a busy pool, `end` and `written_end` are null, as in `set_ends`.
         self.is_lean.set(false);
         self.end.set(null_mut());
         self.written_end.set(null_mut());
         Some(BusyStack(self))
     }
 
-    /// Sets the ends of the memory that acquires may use without calling the cold function
-    /// (invariants 3, 6 and 8).
+    /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
+    /// the cold function (invariants 3, 6 and 8).
     pub(super) fn set_ends(&self) {
-        // Operations that change the chunks, the counters, the ranges or the modes set the ends.
+        // Every operation that changes the chunks, the counters, the ranges or the modes calls this
+        // method, so the flag is cleared here.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -222,8 +223,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // The ends are rounded down to whole lines. The ends are never below the start of the
-        // chunk, and every cursor is at or above that start.
+        // Both `end` and `written_end` are rounded down to whole lines. They are never below the
+        // start of the chunk, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -234,8 +235,8 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled. The ends of the pool are null until its first cursor acquires
-    /// memory again.
+    /// Marks the pool as not settled. The fields `end` and `written_end` stay null until the first
+    /// acquire of a new pass.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
@@ -258,15 +259,16 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Does the same as [`settle_at`](Self::settle_at), except that the next first cursor is also
-    /// stray, and the count of live bytes continues.
+    /// Settles the pool in the same way as [`settle_at`](Self::settle_at), but the next pass also
+    /// begins with a merge, and the count of live bytes continues.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends do
-    /// not change, because a stray cursor is above them (invariant 3).
+    /// Schedules a merge of the chunks at the beginning of the next pass. The fields `end` and
+    /// `written_end` do not change, because the next pass begins with a cursor at [`STRAY`], which
+    /// is above both of them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
@@ -380,7 +382,7 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Resets the peaks of live bytes from earlier passes.
+    /// Resets the peak numbers of live bytes that earlier passes recorded.
     pub(super) fn forget_needs(&self) {
         self.pass_peak.set(0);
         self.needed.set(0);

@@ -278,23 +278,23 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().past.with(self.pool().stats())
     }
 
-    /// Does the same as [`Pool::trim`].
+    /// Calls [`Pool::trim`] on the entry's pool.
     pub fn trim(&mut self) -> ReleaseReport {
         self.pool().trim()
     }
 
-    /// Does the same as [`Pool::compact`].
+    /// Calls [`Pool::compact`] on the entry's pool.
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.pool().compact(compaction)
     }
 
-    /// Does the same as [`Pool::clear`].
+    /// Calls [`Pool::clear`] on the entry's pool.
     pub fn clear(&mut self) -> ReleaseReport {
         self.entry().past.forget_peaks();
         self.pool().clear()
     }
 
-    /// Does the same as [`Pool::configure`].
+    /// Calls [`Pool::configure`] on the entry's pool.
     ///
     /// # Errors
     ///

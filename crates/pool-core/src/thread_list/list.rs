@@ -72,8 +72,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // The store has release ordering. A walk that reads this head may release the pool of the
-        // next entry, and this thread used that pool earlier.
+        // The store has release ordering, because another thread may read this head and then
+        // release the next entry's pool, which this thread has used.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as the protocol of this
         // module requires.
@@ -102,7 +102,7 @@ impl<B: PoolBackend> ThreadList<B> {
         if !held.leave(&self.innermost) {
             return None;
         }
-        // SAFETY: a held entry is live.
+        // SAFETY: an entry is live while a `HeldPool` holds it.
         let next = unsafe { &held.entry.as_ref().next }.load(Ordering::Relaxed);
         if next != self.head() {
             held.note_left();
@@ -125,10 +125,10 @@ impl<B: PoolBackend> ThreadList<B> {
         if head.addr() == CLOSED {
             // SAFETY: `HeldPool::new` created the entry, and the entry is not in the list. A list
             // is closed only after its record and all of its entries have been removed from the
-            // registry (`close`).
+            // registry (see `close`).
             return unsafe { Entry::free(entry) };
         }
-        // SAFETY: a held entry is live, and is not in the list.
+        // SAFETY: an entry is live, and is not in the list, while a `HeldPool` holds it.
         unsafe { &entry.as_ref().next }.store(head, Ordering::Release);
         self.head.store(entry.as_ptr(), Ordering::Release);
     }

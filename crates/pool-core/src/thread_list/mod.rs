@@ -34,9 +34,9 @@
 //!   after X when the entry was in the list. Every use of the pool that began before T ended when
 //!   the entry was put into the list. The owner stores the head with release ordering in every
 //!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
-//!   the pool that begins after T belongs to a take that also begins after T. A take loads the
-//!   address of the pool after it has stored the head. A take after T therefore loads the address
-//!   after X and obtains the address of the new pool.
+//!   the pool that begins after T belongs to a call to `take` that also begins after T. The method
+//!   `take` loads the address of the pool after it has stored the head. A call to `take` after T
+//!   therefore loads the address after X, and obtains the address of the new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
@@ -49,7 +49,7 @@
 //! The stacks that a thread is currently using are linked, so that inner stacks can borrow memory
 //! from outer stacks. Only the owner uses these links. A pool has no links while its entry is in
 //! the list. The pool enters the chain after its address is loaded, and leaves the chain before the
-//! store that puts the entry back. Therefore, no other pool links to a pool that another thread
+//! store that puts the entry back. No other pool therefore links to a pool that another thread
 //! replaces or drops. An entry stores the address of the pool that entered the chain. A pool that
 //! is replaced while it is in use still leaves the chain before it is dropped. A replaced pool is
 //! dropped only after its entry is in the list.

@@ -1,4 +1,4 @@
-//! The registry, which contains the lists of all threads of a process and is protected by one lock.
+//! The registry, which contains the lists of all threads in a process and is protected by one lock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -91,7 +91,7 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
     }
 }
 
-/// The records of all threads of a process. A `ThreadLists` value must be protected by a lock. All
+/// The records of all threads in a process. A `ThreadLists` value must be protected by a lock. All
 /// methods of the type can be called while the lock is held, because they allocate nothing, free
 /// nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
@@ -131,7 +131,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
-        // SAFETY: a held entry is live.
+        // SAFETY: an entry is live while a `HeldPool` holds it.
         unsafe { held.entry.as_ref() }.sibling.set(record.entries);
         record.entries = held.entry.as_ptr();
         record.count += 1;
@@ -199,8 +199,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of the statistics of all pools, including the idle pools. The sum starts
-    /// with the statistics `none`, which must not include any pool.
+    /// Returns the sum of all pools' statistics, including the idle pools. The sum starts with the
+    /// statistics `none`, which must not include any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
