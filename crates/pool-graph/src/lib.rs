@@ -1,15 +1,15 @@
-//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses. The
-//! memory at these addresses must therefore stay in place, and must not be reused, for as long as
+//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses.
+//! Therefore, the memory at these addresses must stay in place and must not be reused as long as
 //! the graph may be replayed.
 //!
 //! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
-//! [`CudaArena`] is a single buffer. A capture allocates from it by advancing an offset. A
+//! [`CudaArena`] is a single buffer. A capture allocates from the arena by advancing an offset. A
 //! [`Lease`] keeps blocks or an arena alive for a graph. Until a lease is dropped, the leased
 //! memory is neither reused nor freed, even if the pool or arena has been dropped.
 //!
 //! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates memory
-//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. Such a source
-//! is useful for tests and for planning without a GPU.
+//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. This source is
+//! useful for tests and for planning without a GPU.
 //!
 //! ```
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};

@@ -1,6 +1,6 @@
-//! Marks that store the state of an arena at the start of a capture. If the capture fails, the mark
-//! restores this state. During an update of the graph, the mark ensures that the update allocates
-//! the same regions as the capture.
+//! Arena marks, which store the state of an arena at the start of a capture. If the capture fails,
+//! the mark restores this state. During a graph update, the mark ensures that the same regions are
+//! allocated as in the capture.
 
 use std::ops::Deref;
 
@@ -16,8 +16,8 @@ use crate::source::MemorySource;
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// The regions that have been allocated since a mark. When this value is dropped, these regions are
-/// deallocated, and the arena returns to its earlier state.
+/// The regions that have been allocated since a mark was created. When this value is dropped, these
+/// regions are deallocated, and the arena returns to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -31,9 +31,8 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark. Regions are allocated from the mark on, after the bytes that were used
-    /// before the session. Such a mark is suitable only for a graph that never runs concurrently
-    /// with the arena's other graphs.
+    /// Creates a mark. New regions follow the bytes that were in use before the session. This mark
+    /// is suitable only for a graph that never runs concurrently with the arena's other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -58,7 +57,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Sets the arena's state to the mark, so that allocations of the same sizes return the same
     /// regions as before. If the arena has been reset since the mark was created, the call changes
-    /// nothing. The owner of the mark also holds a lease, which detects the reset.
+    /// nothing. The owner of the mark also holds a lease, and the lease detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(
@@ -72,8 +71,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, and is not held
-/// while the host memory for the copy is allocated.
+/// Copies the state of an arena. The lock is held only while the state is read, not while host
+/// memory is allocated for the copy.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -122,8 +121,8 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update receives the same regions as the capture, and does not affect allocations that
-        // followed the capture.
+        // An update allocates the same regions as the capture, and does not affect later
+        // allocations.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);

@@ -101,9 +101,8 @@ impl Book {
         reset
     }
 
-    /// Adds the free regions of all chunks that are awake to the index. The resulting order does
-    /// not depend on earlier calls, because blocks are always allocated from the first region of
-    /// the oldest chunk first.
+    /// Adds the free regions of all chunks that are awake to the index. The resulting order is
+    /// independent of earlier calls, and regions in older chunks are allocated first.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

@@ -30,8 +30,8 @@ pub(crate) struct Growth {
 pub(crate) enum AllocationStep {
     /// The allocation is complete.
     Taken(GraphMemoryBlock),
-    /// The caller must wait until another thread has received memory from the source or has
-    /// returned memory to the source.
+    /// The caller must wait until another thread has received memory from the source or returned
+    /// memory to it.
     Wait,
     /// The caller must return these pieces to the source so that the pool stays below its maximum.
     GiveBack(LeavingPieces),
@@ -53,7 +53,8 @@ pub(crate) struct Book {
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and how many of them request a chunk of the usual size.
+    /// The number of growths in progress, and the number of these growths that request a chunk of
+    /// the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.
@@ -151,8 +152,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory that the source has provided. Returns the requested block in the new
-    /// memory, or `None` if the block does not fit.
+    /// Adds a chunk of memory that the source has provided. Allocates the requested block in the
+    /// new memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -200,8 +201,8 @@ impl Book {
         Ok(())
     }
 
-    /// Leases either all blocks with these IDs or, if one of the IDs is invalid, none of them.
-    /// `leased` must have enough capacity.
+    /// Leases all blocks with these IDs, or none of them if one of the IDs is invalid. `leased`
+    /// must have enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -281,8 +282,7 @@ impl Book {
     }
 
     /// Allocates a block from memory that the pool already owns. The method uses the smallest
-    /// suitable region in the index, or wakes a sleeping chunk if the index contains no suitable
-    /// region.
+    /// suitable region in the index, or wakes a sleeping chunk if there is no such region.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);

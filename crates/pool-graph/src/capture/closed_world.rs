@@ -1,7 +1,7 @@
 //! A check that every node of a graph has an owner. An operation of the capture owns the node that
-//! it added, and the node is identified by its kind and addresses. A scope owns kernel launches,
-//! and fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
-//! nodes of the enqueued work. A node without an owner was added without using the capture, for
+//! it added, which is identified by its kind and addresses. A scope owns its kernel launches, and
+//! any fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
+//! nodes of the enqueued work. A node without an owner was not added through the capture, but for
 //! example by another thread. The check rejects a graph that contains such a node.
 
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ struct Nodes<'a> {
     /// For each node, the first span that contains the node. A span that began after this first
     /// span had ended cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the most recent span during whose search the node was visited.
+    /// For each node, the last span whose search visited the node.
     seen: Vec<Option<usize>>,
 }
 
@@ -105,7 +105,7 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the kind of the node. Only the nodes of the child graph access memory.
+    /// names only the kind of the node. The child graph, and not the node itself, accesses memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

@@ -232,9 +232,10 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the steps that the body must repeat. These are the steps
-    /// of the dry run that the plan is based on, or of the graph that is being updated. A step also
-    /// differs if it uses a different block, or if it writes to a block that was only read before.
+    /// The steps of the body differ from the steps that the body must repeat. A capture must repeat
+    /// the steps of the dry run that its plan is based on, and an update must repeat the steps of
+    /// its graph. A step also differs if it uses a different block, or if it writes to a block that
+    /// was only read before.
     #[error(
         "step {step} of the body differs from the dry run or graph that the body must repeat \
          ({planned} steps): probe or capture the current body again"
@@ -269,8 +270,8 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
-    /// Nodes of some kinds, such as conditional nodes, are not supported. The node may instead be a
+    /// The graph does not show which memory a node accesses, so the node cannot be verified. Nodes
+    /// of some kinds, such as conditional nodes, are not supported. The same error occurs for a
     /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory of a node of kind {kind:?} cannot be verified, because {reason}: use kernels, \
@@ -283,14 +284,14 @@ pub enum CaptureError {
         reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or code outside the session ended or
-    /// restarted the capture. The cause is a call in the body, or a call on another thread that the
-    /// [mode](crate::CaptureMode) forbids.
+    /// restarted the capture. The cause is either a call in the body or a call on another thread
+    /// that the [mode](crate::CaptureMode) forbids.
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
-    /// returns this error, the capture fails with the same error. The text of this error names the
-    /// cause. In all other cases, it is unknown which call invalidated the capture, because the
-    /// driver does not report this call. The text of the error `Invalidated` therefore lists all
-    /// possible calls, with advice for each call.
+    /// returns this error, the capture fails with the same error. The text of that error states the
+    /// cause. Otherwise the cause is unknown, because the driver does not report which call
+    /// invalidated the capture. The text of the error `Invalidated` therefore lists all possible
+    /// calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran; the possible causes are: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -352,7 +353,7 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including forgotten tickets.
         held: usize,
         /// The number of buffers without a ticket whose copy is still pending. If other code has
-        /// captured such a copy into a graph of its own, the buffer never becomes available again.
+        /// captured the buffer's copy into another graph, the buffer never becomes available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -366,8 +367,7 @@ pub enum CaptureError {
         /// The size of each buffer in bytes.
         capacity: usize,
     },
-    /// The argument belongs to another capture, or the length of the new elements differs from the
-    /// length of the graph's argument.
+    /// The argument belongs to another capture, or the new elements have the wrong length.
     #[error(
         "host argument {asked} belongs to a different capture or has a different length: use one \
          of the {arguments} host arguments from the capture that produced this graph"
@@ -393,7 +393,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that a call to cudarc in a body has returned.
+/// Converts an error that a cudarc call in a body has returned.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })

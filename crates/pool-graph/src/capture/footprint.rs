@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound for the peak of every layout. Temporaries with this total size may all be in
-    /// use at the same time.
+    /// A lower bound for the peak of every layout. At some point, temporaries of this total size
+    /// may be in use at the same time.
     pub lower_bound: u64,
 }
 
@@ -94,7 +94,7 @@ impl Probe {
         Self::of_plan(model, regions, trace, planned)
     }
 
-    /// Plans the members of a ladder together. The arena of each member is large enough for all
+    /// Plans the members of a ladder together. Every member's arena is large enough for all
     /// members.
     pub(super) fn ladder(
         members: Vec<BodyRecord>,
@@ -163,8 +163,7 @@ impl Probe {
     /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
     /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
-    /// The record does not contain leased blocks, because the plan does not assign offsets to such
-    /// blocks.
+    /// The record does not contain leased blocks, because the plan does not place them.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {

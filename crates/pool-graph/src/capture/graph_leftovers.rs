@@ -59,15 +59,15 @@ impl Resource for GraphLeftovers {
         None
     }
 
-    /// Waits for the graph's runs. The objects are dropped together with this value, and each
-    /// object is destroyed either immediately or later.
+    /// Waits for the graph's runs. The objects are dropped together with this value, but their
+    /// destruction may be deferred.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now, because other graphs may need them and their
-            // release does not invalidate any capture.
+            // These resources are released now, because other graphs may need them, and releasing
+            // them does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });

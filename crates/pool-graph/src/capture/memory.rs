@@ -1,4 +1,4 @@
-//! The memory of a graph's nodes, which is kept for as long as the graph may run.
+//! The memory that a graph's nodes use, which must exist as long as the graph may run.
 
 use std::mem;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that none of the leased memory has been reused since it was leased, and that the
-    /// arena is not lent.
+    /// Checks that no leased memory has been reused since it was leased, and that the arena is not
+    /// lent.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         drop(self.begin_run()?);
         Ok(())
@@ -102,15 +102,15 @@ impl GraphMemory {
     }
 }
 
-/// Memory that a graph keeps and that [`CapturedGraph::read`](crate::CapturedGraph::read) can read.
-/// The trait is implemented for blocks of a pool, for [`OwnedSlice`], and for [`OwnedSliceMut`].
+/// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read). The
+/// trait is implemented for blocks of a pool, for [`OwnedSlice`], and for [`OwnedSliceMut`].
 pub trait KeptMemory: sealed::KeptMemory {}
 
-/// Memory that a graph keeps and that [`CapturedGraph::write`](crate::CapturedGraph::write) can
-/// write to. The trait is implemented for blocks of a pool, and for [`OwnedSliceMut`].
+/// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).
+/// The trait is implemented for blocks of a pool, and for [`OwnedSliceMut`].
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// The identity of memory that a graph keeps.
+/// The identity of a piece of memory that a graph keeps.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -201,9 +201,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the mark that another session of the same arena allocates from. The graph of that
-    /// session runs on the same stream as the arena's other graphs. The mark excludes the bytes at
-    /// the start of the arena that do not belong to these graphs.
+    /// Returns a mark at which another session of the same arena starts to allocate. The graph of
+    /// that session runs on the same stream as the arena's other graphs. The mark excludes the
+    /// bytes at the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }

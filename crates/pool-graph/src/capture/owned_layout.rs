@@ -1,7 +1,7 @@
-//! The verifier's input for memory that a session owns and that graphs write to. Each turn becomes
-//! a separate region. A turn is either a single write or a group of reads. All turns of the same
-//! memory have the same offset. The verifier therefore checks that each turn is complete before the
-//! next turn begins, as the verifier does for temporaries that share bytes.
+//! Input for the verifier about memory that a session owns and that graphs write to. Each turn
+//! becomes a separate region. A turn is either a single write or a group of reads. All turns of the
+//! same memory have the same offset. The verifier therefore checks that each turn is complete
+//! before the next one begins, as it does for temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;

@@ -122,8 +122,9 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     // in the context again below.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
-    // If the guard were dropped, cudarc would record an event for this call in place of the last
-    // reader's event. However, this call does not read the slice.
+    // If the guard were dropped, cudarc would record an event for this call, which would replace
+    // the event of the last reader. This call does not read the slice, so it must not record an
+    // event.
     std::mem::forget(guard);
     // An error from cudarc's wait for the last write is ignored, because the caller waits for the
     // whole context anyway.

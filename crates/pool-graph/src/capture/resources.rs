@@ -58,8 +58,7 @@ impl SessionResources {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the wait has failed. After an error, work may still be running on the
-    /// stream.
+    /// Returns an error if the wait fails. After an error, work may still be running on the stream.
     pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())
     }

@@ -61,8 +61,8 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory, and uses collections of the standard library
-/// for this. If the host runs out of memory during a session, a probe, a capture or an update, the
+/// A session records and plans a body in host memory, and uses collections from the standard
+/// library. If the host runs out of memory during a session, a probe, a capture or an update, the
 /// process aborts. Replaying, reading, synchronizing or dropping a graph does not allocate any host
 /// memory.
 #[derive(Debug)]
@@ -121,8 +121,8 @@ impl CaptureSession {
     /// and the body accesses it through [shared views](Capture::owned). Other owners of the `Arc`
     /// may read the memory at the same time.
     ///
-    /// `own` blocks the host until all work in the context has completed. All earlier writes have
-    /// therefore finished when a capture begins, regardless of whether cudarc tracks events. If a
+    /// `own` blocks the host until all work in the context has completed. As a result, all earlier
+    /// writes have finished when a capture begins, regardless of whether cudarc tracks events. If a
     /// stream of the context is being captured explicitly, this wait invalidates that capture.
     ///
     /// The memory is freed after the session and all its graphs have been dropped, as soon as no
@@ -195,7 +195,8 @@ impl CaptureSession {
 
     /// Performs a dry run of the body, which records its temporaries and the order of their uses,
     /// and plans their offsets. A dry run enqueues no work, allocates no device memory and does not
-    /// call the driver. A capture that follows the resulting plan must perform the same steps.
+    /// call the driver. A capture that uses the resulting plan must perform the same steps as the
+    /// dry run.
     ///
     /// # Errors
     ///
@@ -226,9 +227,9 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Performs a dry run of the body for each state, and derives the plans for all dry runs from a
-    /// single search. A ladder is useful for graphs that differ only in one length, such as a
-    /// bucket size. The probes are returned in the order of the states.
+    /// Performs a dry run of the body for each state, and plans all of these dry runs with a single
+    /// search. A ladder is useful for graphs that differ only in one length, such as a bucket size.
+    /// The probes are returned in the order of the states.
     ///
     /// The planner searches for a plan of the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
@@ -275,8 +276,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds the given arena to the session, and moves the session to its second state. The arena
-    /// then belongs to the session and its graphs.
+    /// Adds the given arena to the session, and moves the session to its second state. From then
+    /// on, the arena belongs to the session and its graphs.
     ///
     /// # Errors
     ///
@@ -286,7 +287,7 @@ impl CaptureSession {
         self.with_arena(arena, None)
     }
 
-    /// Moves the session to its second state, using the arena of another graph on the same stream.
+    /// Moves the session to its second state, with the arena of another graph on the same stream.
     /// The runs of the two graphs never overlap, because both graphs run on this stream. The arena
     /// must be large enough for the larger of the two graphs, but not for both graphs together.
     ///
@@ -327,8 +328,8 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Moves the session to its second state, using a new arena that has the size required by the
-    /// plan. The capture then follows the plan.
+    /// Moves the session to its second state, with a new arena of the size that the plan requires.
+    /// The session's captures follow the plan.
     ///
     /// # Errors
     ///
@@ -339,7 +340,7 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves the session to its second state, using an arena that belongs only to this session.
+    /// Moves the session to its second state, with an arena that belongs only to this session.
     /// Temporaries are allocated from the arena's current offset.
     fn with_arena(
         self,
@@ -354,8 +355,7 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The arena is leased before the mark is created, so that the lease can detect a reset
-        // between these two steps.
+        // The lease is created before the mark, so that it detects a reset between these two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();

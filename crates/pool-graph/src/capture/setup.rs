@@ -41,7 +41,7 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose of a run of a body.
+/// The reason for which a body runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the
@@ -73,15 +73,15 @@ pub(crate) struct CaptureOutcome {
 /// A capture in progress, together with the interface that the captured body uses.
 struct RunningCapture<'c> {
     // Rust drops fields in the order of their declaration. If the body fails or panics, the
-    // driver's capture must end first. The stream is then no longer captured when the body's pools
-    // are dropped.
+    // driver's capture must end first. As a result, the stream is no longer captured when the
+    // body's pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
 
 impl RunningCapture<'_> {
-    /// Joins all branches and ends the capture. Returns `None` in place of a graph if another
-    /// thread has invalidated the capture.
+    /// Joins all branches and ends the capture. Returns `None` instead of a graph if another thread
+    /// has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
         // The branches are joined even if the context could not be made current, because an earlier
@@ -292,8 +292,8 @@ impl CaptureSetup {
     }
 }
 
-/// Converts a temporary at an offset in the arena into the verifier's format. The closure `number`
-/// returns the index of a node.
+/// Describes a temporary at an offset in the arena for the verifier. The closure `number` returns
+/// the index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
     RegionLayout {

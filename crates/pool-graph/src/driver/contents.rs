@@ -1,6 +1,6 @@
 //! The contents of a graph: its nodes, its edges, and the memory that its fills and copies access.
 //!
-//! The safety proofs in this module rely on the facts that [`handles`](super::handles) lists.
+//! The safety proofs in this module rely on the facts listed in [`handles`](super::handles).
 
 use std::mem::MaybeUninit;
 

@@ -1,4 +1,4 @@
-//! A check that determines whether the nodes of a captured graph form a simple chain.
+//! Checks whether the nodes of a captured graph form a simple chain.
 
 use std::collections::BTreeSet;
 

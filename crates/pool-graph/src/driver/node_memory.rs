@@ -1,5 +1,5 @@
-//! The memory that a fill or a copy in a graph accesses. The memory is described as the range from
-//! the first accessed byte to the last accessed byte.
+//! The memory that a fill or a copy in a graph accesses. Each access is described as the range from
+//! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Changes a field of the copy that `copy` returns, and returns whether the memory of the
+    /// Changes a field of the copy that `copy` returns, and checks whether the memory of the
     /// changed copy can be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();

@@ -18,7 +18,7 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct UpdateRefusal {
-    /// The reason why the driver refused the update.
+    /// The driver's reason for refusing the update.
     pub reason: UpdateReason,
     /// The kind of the node that caused the refusal, if the reason concerns a single node of the
     /// new graph.
@@ -118,8 +118,8 @@ impl NodeKind {
     }
 
     /// Returns `true` if the memory accesses of a node of this kind are known. Either the driver
-    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) has made
-    /// promises about them. `docs/graphs.md` contains a table of all kinds.
+    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) vouches for
+    /// them. `docs/graphs.md` contains a table of all kinds.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
             self,
@@ -132,7 +132,7 @@ impl NodeKind {
     }
 }
 
-/// Prints the reason why the driver refused an update.
+/// Prints the driver's reason for refusing an update.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {

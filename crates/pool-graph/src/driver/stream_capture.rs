@@ -1,8 +1,7 @@
-//! A capture in progress. The methods of [`StreamCapture`] begin the capture, observe the last
-//! nodes of its streams, and end the capture. If a `StreamCapture` is dropped, its capture is
-//! discarded.
+//! A capture in progress. [`StreamCapture`] begins a capture, reads the last nodes of its streams,
+//! and ends the capture. Dropping a `StreamCapture` discards its capture.
 //!
-//! The safety proofs in this module rely on the facts that [the parent module](super) lists.
+//! The safety proofs in this module rely on the facts listed in [the parent module](super).
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -49,9 +48,9 @@ impl CaptureMode {
     }
 }
 
-/// The stream where a capture begins. CUDA requires that a capture ends on the stream on which the
-/// capture began, and no other code has the handle of this stream. Therefore, no other code can end
-/// the capture and receive its graph. Ending the capture on another of its streams invalidates the
+/// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
+/// it began, and no other code has the handle of this stream. Therefore, no other code can end the
+/// capture and receive its graph. Ending the capture on another of its streams invalidates the
 /// capture. The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not
 /// initiated in this stream", driver API).
 #[derive(Debug)]
@@ -236,7 +235,7 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The position of a stream relative to a capture.
+/// The state of a stream with respect to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
@@ -248,7 +247,7 @@ pub(crate) enum StreamPosition {
 }
 
 impl CaptureObserver {
-    /// Returns the position of a stream relative to this capture.
+    /// Returns the state of a stream with respect to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {

@@ -1,10 +1,10 @@
 //! The allocation of blocks. The pool requests memory from the source if necessary. The pool does
-//! not hold its lock during such a request, so the pool counts the requested bytes as reserved in
+//! not hold its lock during such a request, so it counts the requested bytes as reserved in
 //! advance.
 //!
-//! An allocation makes up to three requests to the source. The requests are for a whole chunk, for
-//! the minimum size, and again for the minimum size after all idle chunks have been freed. The lock
-//! is released between these requests, so each attempt checks the available memory again.
+//! An allocation makes up to three requests to the source. It first requests a whole chunk, then
+//! the minimum size, and then the minimum size again after all idle chunks have been freed. The
+//! lock is released between these requests, so each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -92,8 +92,8 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up only after the source has refused a request. If a bug makes
-                    // the book give up earlier, this branch returns an error, so the loop still
+                    // The book fails only after the source has refused a request. If the book fails
+                    // earlier because of a bug, this branch returns an error, so that the loop
                     // ends.
                     None => book.capacity_exceeded(request),
                 });

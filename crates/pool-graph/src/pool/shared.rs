@@ -24,7 +24,7 @@ impl<M: MemorySource> Shared<M> {
     }
 
     /// Locks the book and ensures that it has enough host memory for an allocation. If `growth` is
-    /// given, the book can also record a new chunk of `growth` bytes.
+    /// given, the book also has memory for the record of a new chunk of `growth` bytes.
     pub(crate) fn book_with_room(
         &self,
         growth: Option<u64>,

@@ -1,5 +1,5 @@
-//! The trait for sources of memory. A source provides either the memory of a device, or addresses
-//! without memory for tests.
+//! The trait for sources of memory. A source provides either device memory or, for tests, addresses
+//! that do not refer to real memory.
 
 use std::error::Error;
 
@@ -16,8 +16,7 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///
 /// A pool or an arena never holds a lock while it calls its source. A source may therefore block,
 /// or read the statistics of the pool that called it. A source must not allocate from the pool that
-/// called it. However, a hook of the host's allocator that runs during the call may allocate from
-/// the pool.
+/// called it. However, a hook of the host's allocator may allocate from the pool during the call.
 ///
 /// # Safety
 ///

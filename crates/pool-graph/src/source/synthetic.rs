@@ -15,12 +15,12 @@ use super::contract::MemorySource;
 /// provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] that returns addresses that do not refer to real memory. A `SyntheticMemory`
-/// can enforce a limit, refuse allocations on request, and count calls. All clones of a
-/// `SyntheticMemory` share the same limit, requested refusals and counts.
+/// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can enforce
+/// a limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
+/// one limit, one set of refusals and one set of counts.
 ///
-/// The allocated ranges are adjacent, so an access past the end of a range hits the next range. No
-/// address is ever reused.
+/// The allocated ranges are adjacent, so an access past the end of a range falls into the next
+/// range. No address is ever reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -45,8 +45,8 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until the next refusal, together with a flag. The flag is `true`
-    /// if all allocations after the first refusal are refused as well.
+    /// The number of allocations until the next refusal, with a flag that is `true` if all later
+    /// allocations are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
@@ -141,7 +141,7 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must not be held during the following allocation of host memory.
+            // The lock must be released before host memory is allocated below.
             drop(state);
             pieces.reserve_exact(wanted);
         }

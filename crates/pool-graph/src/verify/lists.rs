@@ -1,4 +1,4 @@
-//! Several lists of numbers that are stored one after another in a single vector.
+//! Multiple lists of numbers, stored one after another in a single vector.
 
 /// One list of numbers for each index.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
 //! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
-//! are the start nodes of paths, and are sorted by position. Each pass covers the positions from
-//! its first source to the last relevant position, and marks the positions that each source
-//! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
-//! that use the same memory are usually close together, so most passes are short.
+//! are the start nodes of paths, and are sorted by position. Each pass covers all positions from
+//! its first source to the last relevant one, and marks the positions that each source reaches. A
+//! pass needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the
+//! same memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
 //! the bit of the position itself, if the position is a source. The second part consists of the
@@ -17,7 +17,7 @@
 //!
 //! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
 //! sources of a pass at once, the verifier computes the union or the intersection of the masks in
-//! the set. Even a large set is therefore read only once in each pass.
+//! the set. As a result, even a large set is read only once per pass.
 
 use super::order::Order;
 
@@ -29,8 +29,8 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim by an owner, which is called the `asker`. The claim states that all sources of the owner
-/// reach a set of nodes.
+/// A claim, whose owner is called the `asker`. The claim states that all sources of the owner reach
+/// a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
@@ -51,8 +51,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns the sources at these positions, and the sources that complete before one of these
-    /// positions begins.
+    /// Returns the sources at any of these positions, and the sources that complete before at least
+    /// one of them begins.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];
         for &place in places {
@@ -75,7 +75,7 @@ impl Pass {
 
     /// Returns the mask of a position. A position before the first source has an empty mask,
     /// because such a position does not follow any source. A position after the last relevant
-    /// position also has an empty mask, which makes claims about this position fail.
+    /// position also has an empty mask, so that claims about it fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));

@@ -15,8 +15,8 @@
 //! The *key* of a region is the highest position of its last uses. The order of the regions agrees
 //! with the order of their keys. If A is before B, all last uses of A precede all last uses of B.
 //! If the edges do not confirm the lifetime of a region, this region is neither before nor after
-//! any other region. If such a region is part of a pair, this pair is therefore not ordered,
-//! regardless of the keys.
+//! any other region. A pair that contains such a region is therefore never ordered, regardless of
+//! the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
@@ -50,15 +50,14 @@ pub(super) struct Pair {
     /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// The region of this pair that the sweep reached last, as an index into
-    /// [`SweepResult::by_offset`].
+    /// The index in [`SweepResult::by_offset`] of the region that the sweep reached last.
     pub(super) at: usize,
 }
 
 /// The result of a sweep over the addresses of an arena.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// All nonempty regions that are used, sorted by their offsets.
+    /// All regions that are used and not empty, sorted by offset.
     pub(super) by_offset: Vec<usize>,
     /// The total number of pairs of regions that share bytes.
     pub(super) sharing: usize,

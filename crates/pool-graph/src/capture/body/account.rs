@@ -1,5 +1,5 @@
-//! The state of a body while it runs, which is called the body's account. The body's capture and
-//! the pools of its scopes [share](super::shared_account) the account.
+//! A body's account, which stores the body's state while the body runs. The body's capture and the
+//! pools of its scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,15 +28,15 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
-    /// updated. `None` if the body may perform any steps.
+    /// updated. `None` if no trace restricts the steps of the body.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first `CaptureError` that a pool of the body could not return, because a pool returns
     /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that the failed call could not return. Either the error occurred in a
-    /// destructor, or a pool replaced the error with a driver error.
+    /// The first error that a failed call could not return to its caller. Either the error occurred
+    /// in a destructor, or a pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` once a step of the body has used the stream or has made it wait for
     /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
@@ -54,7 +54,7 @@ impl Account {
 
     /// Creates the account of a capture, which must follow the trace `planned` if a trace is given.
     /// For an update, the caller passes the number that identifies the graph's captures. `shares`
-    /// initially contains one read of each leased block. The resulting graph shares ownership of
+    /// initially records each leased block as read. The resulting graph shares ownership of
     /// `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
@@ -93,8 +93,8 @@ impl Account {
         }
     }
 
-    /// Closes the account, and moves its memory source and its record to the caller. A value that
-    /// the body has leaked therefore cannot keep the record or the arena alive.
+    /// Closes the account, and moves its memory source and its record to the caller. As a result, a
+    /// value that the body has leaked cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let medium = std::mem::replace(&mut self.medium, Medium::Over);
@@ -111,7 +111,7 @@ impl Account {
         matches!(self.medium, Medium::Dry(_))
     }
 
-    /// Returns the values that the body's work needs. Returns `None` once the body has ended.
+    /// Returns the values that the body's work depends on, or `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }
@@ -156,14 +156,14 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Fails with the first error that a failed call could not return.
+    /// Fails with the first error that an earlier call could not return.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
     /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
-    /// because a destructor calls it. If the trace then differs from the plan, the next step or the
-    /// end of the capture returns an error.
+    /// because a destructor calls it. If this makes the trace differ from the plan, the next step
+    /// or the end of the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
@@ -216,8 +216,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that the capture's own work on these streams ends at the current last nodes of the
-    /// streams. Returns the handles of these nodes.
+    /// Records that the capture's own work on these streams ends at their current last nodes.
+    /// Returns the handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -306,8 +306,8 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation, and orders the operation's stream after the streams that used the same
-    /// memory before.
+    /// Records an operation, and orders its stream after the streams that used the same memory
+    /// before.
     pub(super) fn prepare_operation(
         &mut self,
         kind: &'static str,
@@ -341,8 +341,8 @@ impl Account {
         }
     }
 
-    /// Returns the names of all memory that an operation uses, each with a flag. The flag is `true`
-    /// if the operation writes to the memory.
+    /// Returns the names of all memory that an operation uses, each with a flag that is `true` for
+    /// a write.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }

@@ -1,5 +1,5 @@
-//! The interface of a body for allocating memory, enqueuing work on the session's streams, and
-//! ordering uses of the same memory.
+//! A body uses this interface to allocate memory, enqueue work on the session's streams, and order
+//! uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -53,7 +53,7 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Drops the pools and then closes the account. A value that the body has leaked therefore
+    /// Drops the pools and then closes the account. As a result, a value that the body has leaked
     /// cannot keep the record or the arena alive.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
@@ -105,8 +105,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Records an operation, orders the operation's stream after the earlier users of the same
-    /// memory, and enqueues the operation on this stream.
+    /// Records an operation, orders its stream after the earlier users of the same memory, and
+    /// enqueues it on this stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -127,8 +127,8 @@ impl<'c> Capture<'c> {
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Even if the work has failed, it may already have added nodes that use the memory, so
-        // these nodes are recorded as well.
+        // Failed work may already have added nodes that use the memory, so these nodes are recorded
+        // as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);

@@ -23,8 +23,9 @@ use crate::capture::error::CaptureError;
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
 /// ([`CaptureError::Lent`]), because the capture does not record how device views are used. When
-/// the loan is dropped, the capture orders its later operations on the memory after these uses. If
-/// the loan is forgotten with `mem::forget`, the memory stays lent until the capture ends.
+/// the loan is dropped, the capture orders its later operations on the memory after all uses of the
+/// loan's views. If the loan is forgotten with `mem::forget`, the memory stays lent until the
+/// capture ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;

@@ -16,7 +16,7 @@ pub(super) enum Medium {
     Dry(u64),
     /// A real capture, which is in progress in the driver.
     Live(LiveCapture),
-    /// The body has ended. Pools that the body has leaked can no longer allocate memory.
+    /// The body has ended. Pools that the ended body has leaked can no longer allocate memory.
     Over,
 }
 

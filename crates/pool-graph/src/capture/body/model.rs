@@ -10,7 +10,7 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// For each operation, the number of its stream.
+    /// The stream number of each operation.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
@@ -99,7 +99,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns, for each operation, the number of its stream.
+    /// Returns the stream number of each operation.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

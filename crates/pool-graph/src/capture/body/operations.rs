@@ -133,9 +133,8 @@ impl Capture<'_> {
     /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
     /// modules may be unloaded earlier if an [update](crate::CapturedGraph::update) has replaced
     /// the work and succeeded. The same applies to everything else that a replay uses, such as a
-    /// library's handle together with the library's kernels and workspace. [`keep`](Self::keep)
-    /// moves such a value, or a clone of a
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// library handle with its kernels and workspace. [`keep`](Self::keep) moves such a value, or a
+    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -151,8 +150,8 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until no graph of this capture can run any more. Examples of such values
-    /// are a cuBLAS handle, and a kernel's
+    /// Keeps a value alive until no graph of this capture can run anymore. For example, such a
+    /// value can be a cuBLAS handle, or a kernel's
     /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose module the driver would
     /// otherwise unload. Functions that are launched with
     /// [`Launch::launch`](pool_cuda::Launch::launch) are kept automatically.
@@ -188,14 +187,14 @@ impl Capture<'_> {
     /// # Errors
     ///
     /// Fails with [`CudaError::Bookkeeping`](pool_cuda::CudaError::Bookkeeping) if the host is out
-    /// of memory. In this case, the value is dropped.
+    /// of memory. If the call fails, the value is dropped.
     pub fn keep<T: Send + 'static>(&self, value: T) -> Result<(), CaptureError> {
         let values = self.account.open().values();
         values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
     }
 
-    /// Returns the host buffer that a copy in the graph reads. Returns `None` if the copy has 0
-    /// bytes, or in a dry run.
+    /// Returns the host buffer that a copy in the graph reads from. Returns `None` if the copy has
+    /// 0 bytes, or in a dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

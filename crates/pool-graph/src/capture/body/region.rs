@@ -21,8 +21,8 @@ pub(crate) struct Region {
     pub(crate) offset: Option<u64>,
     /// The number of the model's operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the last nodes on the stream at the time when the region was allocated. All
-    /// uses of the region follow these nodes.
+    /// The handles of the last nodes on the stream when the region was allocated. All uses of the
+    /// region follow these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream of the last write. Before the first write, the field contains the stream that the
     /// region was allocated on.
@@ -33,7 +33,7 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, like a block of a scope's pool.
+    /// `true` if the memory stays in use until the capture ends, as the blocks of scopes do.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view. The uses of such a view are not recorded.
     pub(crate) lent: bool,
@@ -79,7 +79,7 @@ pub(crate) struct ArenaRange {
 /// The uses of a region on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// The number of the last use, as a number of an operation in the model.
+    /// The number of the operation that used the region last, as assigned by the model.
     pub(crate) operation: usize,
     /// The handles of the nodes that use the region and that the capture itself added. The list is
     /// empty in a dry run.

@@ -41,21 +41,21 @@ impl<'c> Capture<'c> {
     ///
     /// Each stream of the session uses a single pool for its scopes. The capture creates this pool
     /// when `scope` is first called, and keeps the pool until the capture ends. Consecutive scopes
-    /// reuse the blocks of the pool, as they do in eager code. Each block is a region of the arena
-    /// *for the rest of the capture*. No other temporary can use the bytes of a block, because the
-    /// capture does not record which kernels use the block. If the pool frees a block because a
-    /// slot grows or because `trim` is called, only this pool can reuse the block. The result of a
-    /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
-    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
-    /// temporaries can share bytes according to the order of the graph.
+    /// reuse the blocks of the pool, as they do in eager code. Each block remains a region of the
+    /// arena *for the rest of the capture*. No other temporary can use the bytes of a block,
+    /// because the capture does not record which kernels use the block. If the pool frees a block
+    /// because a slot grows or because `trim` is called, only this pool can reuse the block. The
+    /// result of a [probe](crate::CaptureSession::probe) includes the bytes that the scopes need.
+    /// For a body with many large temporaries, [`acquire`](Self::acquire) needs less memory,
+    /// because temporaries that are not in use at the same time can share bytes.
     ///
     /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
     /// scope.
     ///
     /// A scope and its views do not support the operations `copy_to_vec`, `copy_to_host`,
     /// `copy_from_host` and `acquire_from`. These operations fail with [`CudaError::Capturing`],
-    /// because they wait for the device or copy host memory that does not belong to the graph. In
-    /// place of `copy_from_host` and `acquire_from`, use the capture's own method
+    /// because they wait for the device or access host memory that the graph does not own. Instead
+    /// of `copy_from_host` and `acquire_from`, use the capture's own method
     /// [`copy_from_host`](Self::copy_from_host).
     ///
     /// **Other streams.** A view can be used on another stream of the session with
@@ -142,7 +142,7 @@ impl<'c> Capture<'c> {
         Ok(result)
     }
 
-    /// Converts a stream of the session to the stream handle that pools take.
+    /// Returns the CUDA stream on which the scopes of a session stream enqueue their work.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry, values) = {
             let account = self.account.open();
@@ -174,8 +174,8 @@ impl<'c> Capture<'c> {
 }
 
 /// Makes the pool's stream wait for all other streams that used the pool's memory. Returns the
-/// first error that has occurred. If an earlier wait between streams has failed, a kernel may have
-/// received the address 0.
+/// first error that has occurred. The error may stem from a failed wait between streams, after
+/// which a kernel may have received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);

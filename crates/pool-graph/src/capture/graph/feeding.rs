@@ -1,4 +1,4 @@
-//! Copies to and from a graph's blocks without making the host wait for the device. These copies
+//! Copies to and from a graph's blocks that do not make the host wait for the device. These copies
 //! use the buffers of a staging pool, and run in stream order on the graph's stream.
 
 use std::sync::Arc;
@@ -109,8 +109,9 @@ impl<S> CapturedGraph<S> {
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Fails if the staging pool belongs to another context. The events that follow the pool's
-    /// copies belong to the pool's context, and cannot be recorded on a stream of another context.
+    /// Fails if the staging pool belongs to another context. The events that are recorded after the
+    /// pool's copies belong to the pool's context, and cannot be recorded on a stream of another
+    /// context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -129,9 +130,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // At this point, the stream is only checked, and nothing is recorded yet. An operation that
-        // is refused because of a capture writes nothing, so the block must not be recorded as
-        // written.
+        // So far the stream has only been checked, and nothing has been recorded. If the operation
+        // is refused because the stream is being captured, it writes nothing, so the block must not
+        // be recorded as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,5 +1,5 @@
-//! Scopes between two replays. Such a scope can allocate its blocks from the graph's arena, because
-//! the graph's temporaries are not in use between replays.
+//! Scopes between two replays. A scope between two replays can allocate its blocks from the graph's
+//! arena, because the graph's temporaries are not in use at that time.
 //!
 //! Such a scope is safe for three reasons:
 //!
@@ -123,7 +123,7 @@ impl IdlePool {
         // instead.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent forever, because pending work may still use this memory.
+            // In this case, the memory stays lent forever, because pending work may still use it.
             mem::forget(loan);
         }
         ended
@@ -132,8 +132,8 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, no caller can receive the error. If pending work may still use the
-        // memory, `end` has leaked the loan, so that the graphs can never run again.
+        // If the body panicked, no caller can receive the error. `end` leaks the loan if pending
+        // work may still use the memory, so that the graphs can never run again.
         let _unwinding = self.end();
     }
 }
@@ -195,12 +195,12 @@ impl Blocks {
     }
 }
 
-// SAFETY: each block lies within the arena's buffer. The buffer starts at a multiple of 256, and so
-// does each block. Only this pool uses the blocks, because no graph of the arena runs during the
-// loan, and no other pool uses the arena. The arena lives as long as the graph, which is borrowed
-// during the loan. The loan ends only after all work on the pool's views has been ordered before
-// later work on the graph's stream. The pool reuses a block only in the order of the pool's stream,
-// after all work that used the block. No method of this source uses the pool.
+// SAFETY: each block lies within the arena's buffer. The buffer and each block start at multiples
+// of 256. Only this pool uses the blocks, because no graph of the arena runs during the loan, and
+// no other pool uses the arena. The arena lives as long as the graph, which is borrowed during the
+// loan. The loan ends only after all work on the pool's views has been ordered before any later
+// work on the graph's stream. The pool reuses a block only in the order of the pool's stream, after
+// all work that used the block. No method of this source uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

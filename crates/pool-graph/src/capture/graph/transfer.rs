@@ -15,7 +15,7 @@ use crate::capture::sharing::Shares;
 impl<S> CapturedGraph<S> {
     /// Copies the first elements of a block or slice from the device to the host. The graph must
     /// keep this block or slice. The copy runs after all earlier runs of the graph. The length of
-    /// `elements` determines how many elements are copied.
+    /// `elements` determines the number of elements to copy.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
     /// copies without waiting. The elements are first copied to a page-locked buffer, which the
@@ -46,7 +46,7 @@ impl<S> CapturedGraph<S> {
         // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
         // runs of the graph use this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // From this point on, an allocator hook or other code of the caller may capture the stream.
+        // From this point on, the caller's code, such as an allocator hook, may capture the stream.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
@@ -91,8 +91,8 @@ impl<S> CapturedGraph<S> {
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // Although the call has failed, the copy may still write to the block later, so the
-            // graph keeps the record of this write.
+            // A failed copy may still write to the block later, so the graph stays recorded as a
+            // writer of the block.
             self.runs.parts()?.shares.keep(alone);
         }
         self.unstage(staged, copied)
