@@ -171,10 +171,10 @@ impl Executable {
     /// made the context current on this thread. The closure `kind_of` returns the kind of a node in
     /// the other graph.
     ///
-    /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
-    /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
-    /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
-    /// performed" (driver API, `cuGraphExecUpdate`).
+    /// "Updates take effect the next time the graph is launched, so they do not impact previous
+    /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,
+    /// "Updating Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph
+    /// update was not performed" (driver API, `cuGraphExecUpdate`).
     ///
     /// The inner result contains an error if the driver refuses the update. In this case, the
     /// executable graph is unchanged.

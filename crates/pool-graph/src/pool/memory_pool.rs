@@ -123,9 +123,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Allocates a block with the given size and alignment. If no alignment is given, the block is
     /// aligned to 256 bytes.
     ///
-    /// If the alignment is larger than 256 and a new chunk is needed, the pool requests `alignment -
-    /// 256` additional bytes. With these bytes, the block fits into the chunk regardless of the
-    /// chunk's address.
+    /// If the alignment is larger than 256 and a new chunk is needed, the pool requests
+    /// `alignment - 256` additional bytes. With these bytes, the block fits into the chunk
+    /// regardless of the chunk's address.
     ///
     /// # Errors
     ///
