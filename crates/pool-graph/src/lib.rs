@@ -31,9 +31,9 @@
 //! memory of its nodes. A dry run determines how much memory the work needs and computes a plan
 //! before any memory is allocated. [`verify_layout`] checks the resulting layout against the nodes
 //! and edges of the graph. Inside a capture, `Capture::scope` provides the same `Scope<'_, Cuda>`
-//! as outside a capture, but with blocks from the capture's arena. `CapturedGraph::update` changes
-//! the parameters of a graph's nodes. A `StagingPool` transfers data to and from replays without
-//! making the host wait for the device.
+//! as eager code, with blocks from the capture's arena. `CapturedGraph::update` changes the
+//! parameters of a graph's nodes. A `StagingPool` transfers data to and from replays without making
+//! the host wait for the device.
 //!
 //! The document `docs/graphs.md` in the repository describes the effect of each call in each state.
 //!

@@ -131,9 +131,8 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.book.lock().forked()
     }
 
-    /// Deallocates all regions. Graphs that were captured with this arena must not be replayed
-    /// after the reset, and [`Lease::check`](crate::Lease::check) returns an error for their
-    /// leases.
+    /// Deallocates all regions. After the reset, graphs that were captured with this arena must not
+    /// be replayed. [`Lease::check`](crate::Lease::check) returns an error for their leases.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
@@ -175,7 +174,7 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: false }
     }
 
-    /// Creates a handle for the session that the arena was [given](Self::give_away) to.
+    /// Creates a handle for a session to which the arena was [given](Self::give_away).
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }

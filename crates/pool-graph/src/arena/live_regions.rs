@@ -72,7 +72,7 @@ impl LiveRegions {
         self.regions.len()
     }
 
-    /// Copies the regions to `room`, replacing its contents. Returns `false` if the capacity of
+    /// Copies the regions to `room` and replaces its contents. Returns `false` if the capacity of
     /// `room` is too small.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {

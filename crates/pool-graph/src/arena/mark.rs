@@ -1,6 +1,6 @@
 //! Arena marks, which store the state of an arena at the start of a capture. If the capture fails,
-//! the mark restores this state. During a graph update, the mark ensures that the same regions are
-//! allocated as in the capture.
+//! the mark restores this state. During a graph update, the mark ensures that the update allocates
+//! the same regions as the capture.
 
 use std::ops::Deref;
 
@@ -31,8 +31,9 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark. New regions follow the bytes that were in use before the session. This mark
-    /// is suitable only for a graph that never runs concurrently with the arena's other graphs.
+    /// Creates a mark. New regions are placed after the bytes that were in use before the session.
+    /// This mark is suitable only for a graph that never runs concurrently with the arena's other
+    /// graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -57,7 +58,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Sets the arena's state to the mark, so that allocations of the same sizes return the same
     /// regions as before. If the arena has been reset since the mark was created, the call changes
-    /// nothing. The owner of the mark also holds a lease, and the lease detects the reset.
+    /// nothing. The owner of the mark also holds a lease, which detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(
@@ -71,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, not while host
-/// memory is allocated for the copy.
+/// Copies the state of an arena. The lock is held only while the state is read, and not while host
+/// memory for the copy is allocated.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -85,7 +86,7 @@ fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook,
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Keeps the regions allocated when this value is dropped.
+    /// Prevents the drop of this value from deallocating the regions.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }

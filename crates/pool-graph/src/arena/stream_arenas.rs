@@ -40,8 +40,8 @@ impl InstalledArena {
 /// Methods for arenas whose memory is on a CUDA device.
 impl CudaArena<DeviceMemory> {
     /// Installs this arena on a stream. Code that knows only the stream can look up the arena with
-    /// [`on`](Self::on) until the arena is [cleared](Self::clear). Until the arena is cleared, both
-    /// the stream and the arena are kept alive.
+    /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena stay
+    /// alive until the arena is cleared.
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
@@ -67,7 +67,7 @@ impl CudaArena<DeviceMemory> {
     ///
     /// Returns an error if the stream belongs to another device or context, or already has an
     /// arena. The method also returns an error if this arena is already installed. The call also
-    /// fails if there is not enough host memory for the entry.
+    /// fails if the host cannot allocate memory for the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
@@ -130,7 +130,7 @@ impl CudaArena<DeviceMemory> {
         self.source().bind().map_err(unread)?;
         // SAFETY: cudarc destroys the graph when the graph's owner is dropped, and the owner is
         // borrowed here. The owner is neither `Send` nor `Sync`, so no other thread has access to
-        // the graph. The owner provides no method that changes the graph.
+        // the graph. The graph's owner has no method that changes the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }

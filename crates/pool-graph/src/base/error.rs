@@ -1,4 +1,4 @@
-//! The error type of pools and arenas. Each message states the relevant numbers and tells the
+//! The error type of pools and arenas. Each message states the numbers involved and tells the
 //! caller what to do. `Display` prints only the error's own message, and `source` returns the
 //! underlying error.
 
@@ -218,7 +218,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// An operation of the source other than an allocation failed.
+    /// The source failed in an operation other than an allocation.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.

@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The number of bytes that a free range must contain for the block to fit. A free range of
-    /// this size is sufficient regardless of its start address.
+    /// The size that a free range must have for the block to fit. A free range of this size is
+    /// sufficient regardless of its start address.
     pub(crate) anywhere: u64,
 }
 

@@ -1,6 +1,7 @@
 //! Reserved capacity for the lists of a book. Before each call, the pool reserves space in every
-//! list that the call might fill, without holding its lock. A call that has begun can therefore
-//! finish even if the host runs out of memory. Freeing memory does not require any capacity.
+//! list that the call might fill, while it does not hold its lock. A call that has begun can
+//! therefore finish even if the host runs out of memory. Freeing memory does not require any
+//! capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 
@@ -18,7 +19,7 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists with the required capacity. After the book has moved its contents into the new
+/// Empty lists that have the required capacity. After the book has moved its contents into the new
 /// lists, these fields contain the old ones.
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -27,8 +28,8 @@ pub(crate) struct Room {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// An allocation needs capacity for the regions that it creates. If `Need` contains a number of
-/// bytes, the pool also reserves capacity for a new chunk of that size.
+/// An allocation needs capacity for the regions that it creates. If `Need` specifies the size of a
+/// new chunk, the pool also reserves capacity for this chunk.
 impl Reserve for Book {
     type Need = Option<u64>;
     type Lacking = MissingRoom;

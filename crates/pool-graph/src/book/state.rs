@@ -16,8 +16,8 @@ use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// Memory that the pool is about to request from its source. The pool already counts this memory as
-/// reserved.
+/// Memory that the pool is about to request from its source. The pool counts this memory as
+/// reserved even before it has received it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
@@ -53,8 +53,7 @@ pub(crate) struct Book {
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and the number of these growths that request a chunk of
-    /// the usual size.
+    /// The number of growths in progress, and how many of them request a chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.

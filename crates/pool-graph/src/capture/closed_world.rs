@@ -1,8 +1,8 @@
 //! A check that every node of a graph has an owner. An operation of the capture owns the node that
 //! it added, which is identified by its kind and addresses. A scope owns its kernel launches, and
 //! any fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
-//! nodes of the enqueued work. A node without an owner was not added through the capture, but for
-//! example by another thread. The check rejects a graph that contains such a node.
+//! nodes of the enqueued work. A node without an owner was not added through the capture, but by
+//! other code, for example on another thread. The check rejects a graph that contains such a node.
 
 use std::collections::HashMap;
 
@@ -32,10 +32,10 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains the node. A span that began after this first
-    /// span had ended cannot own the node.
+    /// For each node, the first span that contains the node. A span that began after the end of
+    /// this first span cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the last span whose search visited the node.
+    /// The last span whose search visited each node.
     seen: Vec<Option<usize>>,
 }
 

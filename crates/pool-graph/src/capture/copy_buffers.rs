@@ -13,8 +13,8 @@ use pool_driver::host_buffer::{HostBuffer, HostPlace};
 /// buffers whose copies may still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// Host memory that is reserved for the record of the first buffer, so that creating this
-    /// buffer allocates no host memory.
+    /// Reserved host memory for the record of the first buffer, so that creating the buffer
+    /// allocates no other host memory.
     place: Option<HostPlace>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,

@@ -246,8 +246,8 @@ pub enum CaptureError {
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// During an update, a temporary has been placed at a different offset than in the graph,
-    /// because views were dropped in a different order.
+    /// During an update, views were dropped in a different order, so a temporary is at a different
+    /// offset than in the graph.
     #[error(
         "temporary {temporary} is at offset {now} of the arena in the update, but at offset \
          {before} in the graph: drop views in the same order, or capture another graph"
@@ -309,8 +309,8 @@ pub enum CaptureError {
         /// A description of the inconsistency.
         found: &'static str,
     },
-    /// Work was enqueued on a stream of the session without using the capture, and has become part
-    /// of the graph.
+    /// Work was enqueued on a stream of the session by other means than the capture, and has become
+    /// part of the graph.
     #[error(
         "work was submitted to stream {stream:#x} outside the capture, so the graph would not own \
          the memory of the work: submit the work with `enqueue`, or use another stream"
@@ -353,7 +353,8 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including forgotten tickets.
         held: usize,
         /// The number of buffers without a ticket whose copy is still pending. If other code has
-        /// captured the buffer's copy into another graph, the buffer never becomes available again.
+        /// captured a copy from or to the buffer into another graph, the buffer never becomes
+        /// available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.

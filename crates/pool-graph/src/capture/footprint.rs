@@ -25,7 +25,7 @@ pub struct Footprint {
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
     /// A lower bound for the peak of every layout. At some point, temporaries of this total size
-    /// may be in use at the same time.
+    /// may all be in use.
     pub lower_bound: u64,
 }
 
@@ -163,7 +163,7 @@ impl Probe {
     /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
     /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
-    /// The record does not contain leased blocks, because the plan does not place them.
+    /// The record does not contain leased blocks, because they are not part of the plan.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -230,7 +230,7 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// Returns the planning problem for a body's temporaries, whose buffers are in allocation order.
+/// Returns the planning problem for a body's temporaries, with the buffers in allocation order.
 /// Returns `None` if there are no temporaries.
 pub(super) fn problem(
     model: &Model,

@@ -1,6 +1,6 @@
 //! Deferred destruction of graphs. The objects of a dropped graph use the queue of deferred frees
 //! in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
-//! therefore destroyed only while no capture of the process is in progress.
+//! therefore destroyed only while no capture is in progress in the process.
 
 use std::mem;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
     /// Destroys the objects immediately, or when the last capture of the process ends. The call
-    /// first waits for the graph's runs, because the caller drops the graph's state after the call.
+    /// first waits for the graph's runs, because the caller will drop the graph's state next.
     pub(crate) fn end(self, place: LeftoversPlace) {
         drop(place.own(self));
         give_back_leftovers();

@@ -69,8 +69,7 @@ const CAUSES: [Cause; 10] = [
     },
 ];
 
-/// Prints the calls that may have invalidated a capture in this mode, depending on whether cudarc
-/// tracks events.
+/// Prints the calls that may have invalidated a capture in this mode.
 pub(super) struct PossibleCauses {
     pub(super) mode: CaptureMode,
     pub(super) event_tracking: bool,

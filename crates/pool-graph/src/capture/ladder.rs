@@ -28,8 +28,8 @@ pub(super) struct MemberPlan {
 const TOLERATED: f64 = 1.02;
 
 /// Returns a plan for each member. The planner searches for a plan of the member with the highest
-/// lower bound. Another member gets a separate search only if the common stack is a poor plan for
-/// that member.
+/// lower bound. The planner searches separately for another member only if the common stack is a
+/// poor plan for that member.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,

@@ -151,8 +151,8 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
     }
 }
 
-/// Checks that a lease contains this block, by comparing block IDs. It is not sufficient to compare
-/// addresses, because the address of a stale `GraphMemoryBlock` may lie within another leased
+/// Compares block IDs to check that a lease contains this block. Comparing addresses is not
+/// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
 /// block. A block on another device may also be leased, but work on the streams of this context
 /// cannot use such a block.
 pub(crate) fn check_block(
@@ -182,8 +182,8 @@ pub(crate) struct OwnArena {
     /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
     /// to read or change this flag. A launch holds the lock until the driver call has returned.
     lent: Mutex<bool>,
-    // The claim must be dropped after the arena's earlier state has been restored, so that other
-    // code never observes the session's state.
+    // The claim must be dropped after the arena's earlier state has been restored. Otherwise, other
+    // code could observe the session's state.
     claim: ArenaClaim,
 }
 
@@ -201,9 +201,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns a mark at which another session of the same arena starts to allocate. The graph of
-    /// that session runs on the same stream as the arena's other graphs. The mark excludes the
-    /// bytes at the start of the arena that do not belong to these graphs.
+    /// Returns a mark that tells another session of the same arena where to start allocating. The
+    /// graph of that session runs on the same stream as the arena's other graphs. The mark excludes
+    /// the bytes at the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }

@@ -9,7 +9,7 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// The turns of all owned memory, at offsets that follow the end of the arena.
+/// The turns of all owned memory. Their offsets follow the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset after the end of the arena.

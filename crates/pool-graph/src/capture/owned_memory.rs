@@ -1,5 +1,5 @@
-//! Memory that was allocated outside a session and that the session then owns. The memory is a
-//! cudarc slice or an owned array from a device pool.
+//! Memory that was allocated outside a session and whose ownership was transferred to the session.
+//! The memory is a cudarc slice or an owned array from a device pool.
 //!
 //! This ownership is sound for three reasons:
 //!
@@ -119,12 +119,11 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
     // An error that earlier calls left in the context does not belong to this call, so it is stored
-    // in the context again below.
+    // in the context again.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
-    // If the guard were dropped, cudarc would record an event for this call, which would replace
-    // the event of the last reader. This call does not read the slice, so it must not record an
-    // event.
+    // If this guard were dropped, cudarc would record an event that replaces the event of the last
+    // reader. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
     // An error from cudarc's wait for the last write is ignored, because the caller waits for the
     // whole context anyway.

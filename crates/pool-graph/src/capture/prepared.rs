@@ -40,7 +40,7 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// The error of a failed capture, together with the state that the graph would have owned.
+/// The error of a failed capture, together with the state that was passed to the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {

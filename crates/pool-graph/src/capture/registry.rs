@@ -271,8 +271,8 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     unless_gone(stream.context(), waited)
 }
 
-/// Waits until a session has waited for the stream's earlier work. Returns `false` if the session
-/// has released the stream without waiting for this work.
+/// Blocks until a session has finished waiting for the stream's earlier work. Returns `false` if
+/// the session has released the stream without waiting for this work.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

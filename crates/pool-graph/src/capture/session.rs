@@ -116,10 +116,10 @@ impl CaptureSession {
         self
     }
 
-    /// Moves memory of the caller into the session, for graphs that only read this memory. The
-    /// weights of a neural network are an example of such memory. The graphs keep the memory alive,
-    /// and the body accesses it through [shared views](Capture::owned). Other owners of the `Arc`
-    /// may read the memory at the same time.
+    /// Moves memory of the caller into the session, for graphs that only read this memory. For
+    /// example, this memory can contain the weights of a neural network. The graphs keep the memory
+    /// alive, and the body accesses it through [shared views](Capture::owned). Other owners of the
+    /// `Arc` may read the memory at the same time.
     ///
     /// `own` blocks the host until all work in the context has completed. As a result, all earlier
     /// writes have finished when a capture begins, regardless of whether cudarc tracks events. If a
@@ -167,9 +167,9 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Moves memory of the caller into the session, for graphs that read and write this memory. An
-    /// example is state that each replay updates, such as a key-value cache. The body accesses the
-    /// memory through [views](Capture::owned_mut).
+    /// Moves the caller's memory into the session, for graphs that read and write it. An example is
+    /// state that each replay updates, such as a key-value cache. The body accesses the memory
+    /// through [views](Capture::owned_mut).
     ///
     /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
     /// and [`CapturedGraph::write`] can access the memory. In all other respects, this method
@@ -193,8 +193,8 @@ impl CaptureSession {
         self.take(memory, true).map(OwnedSliceMut::new)
     }
 
-    /// Performs a dry run of the body, which records its temporaries and the order of their uses,
-    /// and plans their offsets. A dry run enqueues no work, allocates no device memory and does not
+    /// Performs a dry run of the body, records its temporaries and the order of their uses, and
+    /// plans their offsets. A dry run enqueues no work, allocates no device memory and does not
     /// call the driver. A capture that uses the resulting plan must perform the same steps as the
     /// dry run.
     ///
@@ -276,8 +276,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds the given arena to the session, and moves the session to its second state. From then
-    /// on, the arena belongs to the session and its graphs.
+    /// Adds an arena to the session, and moves the session to its second state. The arena belongs
+    /// to the session and its graphs from this call on.
     ///
     /// # Errors
     ///
@@ -329,7 +329,7 @@ impl CaptureSession {
     }
 
     /// Moves the session to its second state, with a new arena of the size that the plan requires.
-    /// The session's captures follow the plan.
+    /// All captures of the session follow this plan.
     ///
     /// # Errors
     ///
@@ -355,7 +355,8 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The lease is created before the mark, so that it detects a reset between these two steps.
+        // The lease is created before the mark, so that the lease detects a reset between these two
+        // steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();

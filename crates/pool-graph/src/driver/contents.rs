@@ -23,7 +23,7 @@ pub(crate) struct Contents {
     /// The device memory that nodes access, as tuples of a node's index, an address and a size.
     /// Nodes of child graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The subset of `accesses` whose nodes write to the memory.
+    /// The subset of `accesses` in which nodes write to memory.
     pub(crate) writes: Vec<(usize, u64, u64)>,
     /// The host memory that nodes access, as tuples of a node's index, an address and a size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,

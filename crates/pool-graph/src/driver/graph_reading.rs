@@ -61,8 +61,8 @@ pub(crate) unsafe fn frontier(
         return Ok(Some(Vec::new()));
     }
     // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
-    // on this stream or the end of the capture. The caller promises that neither of these events
-    // happens during this call.
+    // on this stream or the end of the capture. The caller promises that no other driver call uses
+    // this stream and that the capture does not end during this call.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 

@@ -84,8 +84,8 @@ impl Graph {
         (!handle.is_null()).then(|| Self(place.own(KeepingHandle::new(own(), values()))))
     }
 
-    /// Returns the handle of the graph. The crate uses the handle to read the graph, and tests use
-    /// the handle to modify an unverified graph.
+    /// Returns the handle of the graph. The crate reads the graph through this handle, and tests
+    /// modify unverified graphs through it.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.handle().get()
     }
@@ -176,8 +176,8 @@ impl Executable {
     /// "Updating Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph
     /// update was not performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner result contains an error if the driver refuses the update. In this case, the
-    /// executable graph is unchanged.
+    /// The inner result contains an error if the driver refuses the update. If the driver refuses,
+    /// the executable graph is unchanged.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@
 //!
 //! A capture has three handles, which refer to its first stream, its graph and its executable
 //! graph. All three handles share ownership of the capture's values. The values are therefore
-//! dropped only after the driver has destroyed all of these handles, even if the first attempt to
+//! dropped only after all of these handles have been destroyed, even if the first attempt to
 //! destroy a handle fails.
 
 use std::fmt;

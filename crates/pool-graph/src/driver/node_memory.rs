@@ -134,9 +134,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of the given `CUmemorytype` has addresses. Host memory, device memory and
-/// unified memory have addresses, but CUDA arrays do not. Unified memory may be the source or the
-/// target of a copy, and its address is in `srcDevice` or `dstDevice`.
+/// Checks that memory of this `CUmemorytype` has addresses. Host memory, device memory and unified
+/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or the target of
+/// a copy, and its address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -162,7 +162,7 @@ impl End {
 }
 
 impl RowBox {
-    /// Returns the range from the first byte of the box to the last byte of the box.
+    /// Returns the range from the first to the last byte of the box.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -231,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Changes a field of the copy that `copy` returns, and checks whether the memory of the
-    /// changed copy can be read.
+    /// Changes one field of the copy that `copy` returns, and checks whether the memory of the copy
+    /// can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);

@@ -1,4 +1,4 @@
-//! The reasons why the driver refuses to update an executable graph.
+//! The possible reasons for a refused update of an executable graph.
 
 use std::fmt;
 

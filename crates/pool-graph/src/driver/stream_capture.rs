@@ -50,7 +50,7 @@ impl CaptureMode {
 
 /// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
 /// it began, and no other code has the handle of this stream. Therefore, no other code can end the
-/// capture and receive its graph. Ending the capture on another of its streams invalidates the
+/// capture and obtain its graph. Ending the capture on another of its streams invalidates the
 /// capture. The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not
 /// initiated in this stream", driver API).
 #[derive(Debug)]
@@ -107,8 +107,8 @@ impl Origin {
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. If the driver returns a graph, the graph's owner receives the reserved
-    /// entry in the queue of deferred frees.
+    /// Ends the capture. If the driver returns a graph, its owner receives the reserved entry in
+    /// the queue of deferred frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live, because its owner is borrowed, and `graph` outlives the call
@@ -121,8 +121,9 @@ impl Origin {
     }
 }
 
-/// A capture in progress. The given stream takes part in the capture from the beginning. If this
-/// value is dropped, the capture is discarded, and the stream is no longer captured.
+/// A capture in progress. The stream that was passed to [`begin`](Self::begin) takes part in the
+/// capture from the start. If this value is dropped, the capture is discarded, and the stream is no
+/// longer captured.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
@@ -182,8 +183,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
-        // If ending the capture failed, the streams may still be captured, so the capture is ended
-        // a second time. If this second call returns a graph, the graph is destroyed.
+        // If ending the capture failed, the streams may still be captured, so this code tries to
+        // end the capture again. If this second call returns a graph, the graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }
@@ -195,8 +196,8 @@ impl StreamCapture {
 }
 
 /// Removes the error that a cudarc destructor has stored in the context, if a capture caused this
-/// error. Otherwise, the next cudarc call would return this error. Errors with other causes stay in
-/// the context.
+/// error. Otherwise, the next cudarc call would return this error. Errors that have other causes
+/// stay in the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -209,8 +210,8 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, ending the capture fails, and the driver ends
-            // the capture when the origin is destroyed.
+            // If the context cannot be made current, the capture cannot be ended here, and
+            // destroying the origin makes the driver end it.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
@@ -220,13 +221,13 @@ impl Drop for StreamCapture {
 /// Reads the last nodes of a capture's streams while the capture is in progress.
 ///
 /// The driver returns the last nodes of a stream as an array, which the next call on the same
-/// stream may change. Other threads can make such calls, because cudarc's safe functions can be
-/// called on the streams of a session. The observer therefore queries only the origin. No other
-/// code has access to the origin. First, the observer makes the origin wait for the stream. Then
-/// the observer reads the origin's last nodes, and removes the origin's dependencies. The array of
-/// the origin is a separate copy, because the driver copies the list of nodes when one stream waits
-/// for another. The capture cannot end during these calls, because only the owner of the origin can
-/// end the capture.
+/// stream may change. Other threads can make driver calls on these streams, because cudarc's safe
+/// functions accept the streams of a session. The observer therefore queries only the origin. No
+/// other code has access to the origin. First, the observer makes the origin wait for the stream.
+/// Then the observer reads the origin's last nodes, and removes the origin's dependencies. The
+/// origin's array is a separate copy, because the driver copies the list of nodes when one stream
+/// waits for another. The capture cannot end during these calls, because only the owner of the
+/// origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,

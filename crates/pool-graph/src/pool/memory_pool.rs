@@ -218,8 +218,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes. This number includes the pool's memory, memory that is
-    /// being requested from the source, and memory that is being returned to it.
+    /// Returns the number of reserved bytes. This number includes the pool's memory, and any memory
+    /// that is being requested from or returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()

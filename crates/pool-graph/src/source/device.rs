@@ -42,9 +42,9 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// One queue entry for each allocation, in case the allocation cannot be freed immediately.
-    /// Each entry is reserved before the allocation, so that freeing memory requires no host
-    /// memory. The lock is held only while an entry is added or removed.
+    /// A queue entry for each allocation, which is used if the allocation cannot be freed
+    /// immediately. Each entry is reserved before the allocation, so that freeing memory requires
+    /// no host memory. The lock is held only while an entry is added or removed.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 
@@ -88,10 +88,10 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Returns and clears the first error that has occurred while freeing memory since the last
-    /// call to this method. Such an error is stored, because the method `free` cannot return an
-    /// error. All clones of the source share this stored error. Memory that could not be freed is
-    /// freed [later](pool_cuda::Cuda::give_back_leftovers).
+    /// Returns the first error that has occurred while freeing memory, and clears it. Such an error
+    /// is stored, because the method `free` cannot return an error. All clones of the source share
+    /// this stored error. Memory that could not be freed is freed
+    /// [later](pool_cuda::Cuda::give_back_leftovers).
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.lock().take()

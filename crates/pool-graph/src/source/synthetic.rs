@@ -11,12 +11,11 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address. The alignment of the first address is exactly the minimum that a source must
-/// provide.
+/// The first address, which has exactly the minimum alignment that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can enforce
-/// a limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
+/// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can have a
+/// limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
 /// one limit, one set of refusals and one set of counts.
 ///
 /// The allocated ranges are adjacent, so an access past the end of a range falls into the next
@@ -67,7 +66,7 @@ pub enum SyntheticRefusal {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A test has requested the refusal of this allocation.
+    /// A test has requested that this allocation be refused.
     #[error("the allocation of {requested} bytes was refused, as the test requested")]
     OnRequest {
         /// The requested size in bytes.

@@ -10,7 +10,7 @@ pub(super) struct Lists {
 
 impl Lists {
     /// Creates one list for each index below `count`. The closure `pairs` returns pairs of an index
-    /// and an item, and each list stores its items in the order of these pairs.
+    /// and an item. Each list stores its items in the order of these pairs.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,
         pairs: impl Fn() -> I,

@@ -6,7 +6,7 @@ use super::regions::Regions;
 /// The last uses of each region in a layout.
 #[derive(Debug)]
 pub(super) struct Lives {
-    /// `true` for each region whose layout the edges confirm. If the edges do not confirm the
+    /// For each region, `true` if the edges confirm its layout. If the edges do not confirm the
     /// layout of a region, that region counts as unordered with respect to every other region.
     shown: Vec<bool>,
     /// The positions of each region's last uses in the topological order.

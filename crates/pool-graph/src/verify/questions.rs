@@ -1,6 +1,6 @@
 //! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
-//! graph uses one region before another. The other kind asks whether a region owns its bytes during
-//! a certain access.
+//! graph uses one region before another. Another kind of query asks whether a region owns its bytes
+//! during a certain access.
 
 use super::lives::Lives;
 use super::order::Order;
@@ -38,7 +38,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number under which claims refer to these nodes of the region.
+    /// Returns the number that identifies these nodes of the region in a claim.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -50,7 +50,7 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
-    /// other regions. For each of these regions, the edges must show that all known uses occur
+    /// other regions. For each region in `sharing`, the edges must show that all known uses occur
     /// between `after` and `until`. The edges must also show that the region does not end before
     /// its beginning.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {

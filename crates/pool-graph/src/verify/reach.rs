@@ -1,4 +1,4 @@
-//! The search for paths between nodes, which decides all claims about the order of a graph at once.
+//! A path search between nodes, which checks all claims about the order of a graph at once.
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
 //! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
@@ -29,8 +29,8 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim, whose owner is called the `asker`. The claim states that all sources of the owner reach
-/// a set of nodes.
+/// A claim that is made by an owner, called the `asker`. The claim states that all sources of the
+/// owner reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,

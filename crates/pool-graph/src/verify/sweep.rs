@@ -30,7 +30,7 @@
 //!
 //! For each access, the sweep finds the only region that the access can belong to. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region of the chain
-//! that owns the byte. This means that the accessing node follows C's `after` list, and is one of
+//! that owns the byte. In other words, the accessing node follows C's `after` list, and is one of
 //! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
 //! before a node in C's `after` list, and therefore before the accessing node. The key of A is
 //! lower than the position of the accessing node, but the key of C is not. C is therefore the first

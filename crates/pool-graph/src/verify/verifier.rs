@@ -8,7 +8,7 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, with the number of pairs and accesses that were
+/// The result of a successful verification, including the number of pairs and accesses that were
 /// checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
@@ -20,7 +20,7 @@ pub struct Verification {
     pub accesses: usize,
 }
 
-/// The number of accesses that are checked together.
+/// The number of accesses that the verifier checks in one group.
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
@@ -91,8 +91,8 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // The regions of this pair conflict. However, another region with a lower offset may also
-    // conflict with `new`, and the function must report the one with the lowest offset.
+    // The two regions of this pair are in conflict. However, `new` may also conflict with another
+    // region at a lower offset, and the function must report the lowest one.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();

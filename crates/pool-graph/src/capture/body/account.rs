@@ -28,7 +28,7 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
-    /// updated. `None` if no trace restricts the steps of the body.
+    /// updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first `CaptureError` that a pool of the body could not return, because a pool returns
@@ -39,8 +39,8 @@ pub(crate) struct Account {
     /// in a destructor, or a pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` once a step of the body has used the stream or has made it wait for
-    /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
-    /// detect this.
+    /// another stream. A device view may add a stream to the capture earlier, which a dry run
+    /// cannot detect.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each stream of the session.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -190,8 +190,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Adds the memory of a host argument to the record. This memory is kept even if the copy of
-    /// the argument fails later.
+    /// Adds the memory of a host argument to the record. This memory is kept even if copying the
+    /// argument fails later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -205,8 +205,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Fails if other
-    /// code has added nodes to this stream. While a scope is open on the stream or a view is lent
-    /// to the stream, such nodes cannot be detected.
+    /// code has added nodes to this stream. Nodes from other code cannot be detected while a scope
+    /// is open on the stream or a view is lent to it.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -247,7 +247,7 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Records the end of work that has added nodes to a stream after the nodes `before`. The work
+    /// Records the end of work that has added nodes to a stream after the nodes `before`. This work
     /// becomes a separate span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
@@ -262,8 +262,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Adds a stream to the capture before the stream's first step. The work on this stream is
-    /// ordered after the current work of the session's first stream.
+    /// Adds a stream to the capture before the stream's first step. Work on this stream follows the
+    /// current work of the session's first stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -348,7 +348,7 @@ impl Account {
     }
 
     /// Records the blocks that the graph writes to, so that no graph on another stream can use
-    /// these blocks. Every leased block has already been recorded as read.
+    /// these blocks. At this point, every leased block has already been recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());

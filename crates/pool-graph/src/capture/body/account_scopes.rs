@@ -1,5 +1,6 @@
 //! The methods of an account that record scopes and lent views. The capture cannot observe the
-//! individual operations of a scope, so it records the scope's work as a whole when the scope ends.
+//! individual operations of a scope. It therefore records the scope's work as a whole when the
+//! scope ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -50,7 +51,7 @@ impl Account {
     }
 
     /// Ends the loan of a region on a stream. The stream already waits for all other streams that
-    /// used the view, so the view's uses all end at the stream's last nodes.
+    /// used the view, so all uses of the view end at its last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });

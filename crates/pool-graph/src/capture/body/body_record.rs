@@ -1,4 +1,4 @@
-//! Everything that a body produces except for the graph itself. This includes the body's steps, the
+//! The output of a body, except for the graph itself. The record includes the body's steps, the
 //! memory that they use, and the work that the body enqueued on streams.
 
 use std::sync::Arc;

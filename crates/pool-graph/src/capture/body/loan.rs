@@ -137,10 +137,10 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: only the value that is created here owns the pool. The pool returns a single view
-        // of the region's elements, and is dropped before the loan ends. Until then, the region is
-        // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
-        // region. A region that is only read is not marked as lent, but a `SharedLoan` does not
-        // provide a view for writing.
+        // of the region's elements, and is dropped before the loan ends. Until the loan ends, the
+        // region is marked as lent and its view is borrowed, so neither the capture nor another
+        // pool uses it. A region that is only read is not marked as lent, but a `SharedLoan` does
+        // not provide a view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;

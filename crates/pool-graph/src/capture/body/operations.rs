@@ -131,10 +131,10 @@ impl Capture<'_> {
     /// work has already added.
     ///
     /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
-    /// modules may be unloaded earlier if an [update](crate::CapturedGraph::update) has replaced
-    /// the work and succeeded. The same applies to everything else that a replay uses, such as a
-    /// library handle with its kernels and workspace. [`keep`](Self::keep) moves such a value, or a
-    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
+    /// replaced the work. The same applies to everything else that a replay uses, such as a library
+    /// handle with its kernels and workspace. [`keep`](Self::keep) moves such a value, or a clone
+    /// of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -150,8 +150,8 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until no graph of this capture can run anymore. For example, such a
-    /// value can be a cuBLAS handle, or a kernel's
+    /// Keeps a value alive until no graph of this capture can run anymore. Examples of such values
+    /// are a cuBLAS handle, or a kernel's
     /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose module the driver would
     /// otherwise unload. Functions that are launched with
     /// [`Launch::launch`](pool_cuda::Launch::launch) are kept automatically.

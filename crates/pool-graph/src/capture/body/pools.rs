@@ -28,9 +28,9 @@ pub(crate) struct Pools {
 /// different stream.
 pub(super) struct DryStream {
     // Rust drops fields in the order of their declaration. Dropping the first two fields discards
-    // the capture and destroys the stream. Dropping `_under_way` then allows eager pools to wait
-    // for the context again. Finally, objects are destroyed whose destruction was deferred until
-    // the end of the capture.
+    // the capture and destroys the stream. Dropping `_under_way` afterwards allows eager pools to
+    // wait for the context again. Finally, dropping `_deferred` destroys the objects whose
+    // destruction was deferred until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,

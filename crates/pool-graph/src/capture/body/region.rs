@@ -35,7 +35,7 @@ pub(crate) struct Region {
     pub(crate) written: bool,
     /// `true` if the memory stays in use until the capture ends, as the blocks of scopes do.
     pub(crate) kept: bool,
-    /// `true` while the region is lent to a device view. The uses of such a view are not recorded.
+    /// `true` while the region is lent to a device view. The uses of a lent view are not recorded.
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
@@ -64,7 +64,7 @@ pub(crate) struct Turn {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the last nodes of these uses.
+    /// The handles of the last nodes that belong to these uses.
     pub(crate) until: Vec<u64>,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct Uses {
     /// The handles of the nodes that use the region and that the capture itself added. The list is
     /// empty in a dry run.
     pub(crate) known: Vec<u64>,
-    /// The handles of the last nodes of the uses on this stream. Each node that uses the region is
-    /// one of these nodes or precedes one of them. If an operation uses the region, the list
-    /// contains the nodes of this operation. If the region is lent, the list contains the last
+    /// The handles of the last nodes on this stream that use the region. Each node that uses the
+    /// region is one of these nodes or precedes one of them. If an operation uses the region, the
+    /// list contains the nodes of this operation. If the region is lent, the list contains the last
     /// nodes of the stream, which has waited for all users of the view.
     pub(crate) until: Vec<u64>,
 }

@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. Such a scope provides the same [`Scope`] and the same device
-//! views as eager code, but its pool allocates blocks from the capture's memory.
+//! Scopes in the body of a capture. They use the same [`Scope`] and the same device views as eager
+//! code, but their pools allocate blocks from the capture's memory.
 
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl<'c> Capture<'c> {
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
     /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
-    /// and fills at such addresses. In this case, the probe returns the driver's error. The copies
-    /// and fills that the views provide avoid this error.
+    /// and fills at such addresses. The probe returns the driver's error if the driver rejects such
+    /// a copy or fill. The copies and fills that the views provide avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -104,9 +104,9 @@ impl<'c> Capture<'c> {
     /// # Errors
     ///
     /// The error that `body` returns takes precedence over all other errors. If the capture refuses
-    /// to allocate a block for the pool, the pool's error does not contain the reason. In this
-    /// case, `scope` returns the original error, which is [`CaptureError::Diverged`] or an error
-    /// from the arena. If a scope is already open on the same stream, the call fails with
+    /// to allocate a block for the pool, the pool's error does not state the reason. `scope`
+    /// returns the original error, which is [`CaptureError::Diverged`] or an error from the arena.
+    /// If a scope is already open on the same stream, the call fails with
     /// [`CaptureError::ScopeOpen`]. In all other cases, the call fails with the driver's error
     /// code.
     ///
@@ -130,7 +130,7 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with an error from the scope's pool, which does not contain
+            // The body may have failed with an error from the scope's pool, which does not state
             // the original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));

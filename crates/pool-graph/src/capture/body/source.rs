@@ -5,12 +5,12 @@
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and of
-//!   the blocks therefore stays valid for as long as work of the capture may run. Work of a failed
+//!   the blocks therefore stays valid as long as work of the capture may run. Work of a failed
 //!   capture never runs.
-//! - **Each region that a scope's pool allocates is kept** until the capture ends. During this
-//!   time, the region is not returned to the arena, and the account records that the region is in
-//!   use. Therefore, no later temporary uses the same bytes. All earlier uses of these bytes end
-//!   before the stream uses the region, and the verifier checks this order in the graph.
+//! - **Each region that a scope's pool allocates is kept** until the capture ends. The region is
+//!   not returned to the arena, and the account records that it is in use. Therefore, no later
+//!   temporary uses the same bytes. All earlier uses of these bytes end before the stream uses the
+//!   region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own the
 //!   functions that were launched through its pools. If a function cannot be stored in
 //!   `KeptValues`, the capture fails.
@@ -84,7 +84,7 @@ impl FromArena {
 impl FromView {
     /// # Safety
     ///
-    /// The pool that uses this source must return a single view, which must fit into the region at
+    /// The pool that uses this source must return a single view that fits into the region at
     /// `address`. No other work may use the region's memory while the pool exists.
     pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
         Self { place: BodyStream { account: account.clone(), stream }, address }
@@ -93,7 +93,7 @@ impl FromView {
 
 impl BodyStream {
     /// Returns an error that the pool can return, and records the original error for the end of the
-    /// scope. A pool cannot return the original error, because a pool returns only driver errors.
+    /// scope. A pool can return only driver errors, and therefore not the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };

@@ -27,8 +27,8 @@ pub(crate) enum NodeOwner {
     Caller,
 }
 
-/// A node that an operation has added. The node is stored with its kind and the memory in its
-/// parameters.
+/// A node that an operation has added. The node's kind and the memory in its parameters are stored
+/// with the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

@@ -23,7 +23,7 @@ use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
 
-/// A captured graph that owns all memory of its nodes and is ready to be replayed.
+/// A captured graph that owns all memory that its nodes use and is ready to be replayed.
 ///
 /// # Why this is sound
 ///
@@ -31,10 +31,10 @@ use crate::verify::Verification;
 ///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
 ///   use. The second kind refers to blocks that are kept by one of the session's leases. A caller
 ///   that enqueues other work must use `unsafe` code, and thereby promises that the memory of this
-///   work stays valid too. Work that was enqueued on a stream without using the capture is
-///   detected. To detect such work, the capture records the last nodes of each stream. The capture
-///   also requires that each node of the graph belongs to an operation of the capture. No other
-///   code can end the capture and run its graph, because the capture begins on a private stream.
+///   work stays valid too. The capture detects work that was enqueued on its streams without using
+///   the capture. To detect such work, the capture records the last nodes of each stream. In
+///   addition, every node of the graph must belong to an operation of the capture. No other code
+///   can end the capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs with such a lease can
@@ -360,7 +360,7 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// Returns the state of a graph, which exists until the graph ends.
+/// Returns the state of a graph, which stays alive as long as the graph.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
     state.as_mut().ok_or(CaptureError::Internal { found: "a graph has no state" })
 }

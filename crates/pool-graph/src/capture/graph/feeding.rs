@@ -1,4 +1,4 @@
-//! Copies to and from a graph's blocks that do not make the host wait for the device. These copies
+//! Copies to and from a graph's blocks, without making the host wait for the device. These copies
 //! use the buffers of a staging pool, and run in stream order on the graph's stream.
 
 use std::sync::Arc;
@@ -17,9 +17,9 @@ impl<S> CapturedGraph<S> {
     /// for the copy. When the call returns, a buffer of the staging pool contains the elements. The
     /// staging buffer becomes available again after the copy has completed.
     ///
-    /// After the first call, the block is recorded as written by this graph, because a copy may
-    /// still be pending when the call returns. The block stays recorded until the next
-    /// [`update`](Self::update) or until the end of the graph.
+    /// The first call records that this graph writes to the block, because a copy may still be
+    /// pending when the call returns. The block remains recorded until the next
+    /// [`update`](Self::update) or the end of the graph.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -109,9 +109,8 @@ impl<S> CapturedGraph<S> {
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Fails if the staging pool belongs to another context. The events that are recorded after the
-    /// pool's copies belong to the pool's context, and cannot be recorded on a stream of another
-    /// context.
+    /// Fails if the staging pool belongs to another context. The pool's events belong to its
+    /// context, and cannot be recorded on a stream of another context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {

@@ -3,13 +3,13 @@
 //!
 //! Such a scope is safe for three reasons:
 //!
-//! - The scope's pool uses the graph's stream. All work of the pool therefore runs after the
+//! - The scope's pool uses the graph's stream. As a result, all work of the pool runs after the
 //!   earlier replays and before the later replays. Before the loan of the arena ends, the graph's
 //!   stream waits for other streams that used views of the pool, even if the body panics.
 //! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
-//!   arena. The arena is marked as lent, and each graph checks this mark while it holds a lock. A
+//!   arena. The arena is marked as lent, and each graph checks for this while it holds a lock. A
 //!   launch holds this lock until the driver call has returned.
-//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
+//! - Views borrow the scope, and the scope ends when the closure returns. As a result, no view can
 //!   outlive the loan.
 
 use std::cell::RefCell;
@@ -198,9 +198,9 @@ impl Blocks {
 // SAFETY: each block lies within the arena's buffer. The buffer and each block start at multiples
 // of 256. Only this pool uses the blocks, because no graph of the arena runs during the loan, and
 // no other pool uses the arena. The arena lives as long as the graph, which is borrowed during the
-// loan. The loan ends only after all work on the pool's views has been ordered before any later
-// work on the graph's stream. The pool reuses a block only in the order of the pool's stream, after
-// all work that used the block. No method of this source uses the pool.
+// loan. The loan ends only after all work on the pool's views has been ordered before later work on
+// the graph's stream. The pool reuses a block only in the order of its stream, after all work that
+// used the block. No method of this source uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

@@ -1,14 +1,14 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
 //! when it is created, and reuses them in the order in which they are returned. The buffers are
 //! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
-//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates a
-//! buffer or waits for a buffer.
+//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates
+//! or waits for a buffer.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
-//! queries this event when it needs a buffer, so no destructor is needed for reusing a buffer.
-//! Dropping the owner of a buffer returns the buffer to the pool, even if a copy is still pending.
-//! If the owner is forgotten, the buffer is never reused. The lock on the list of returned buffers
-//! is held only while buffers are added or removed.
+//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping
+//! the owner of a buffer returns the buffer to the pool, even if a copy is still pending. If the
+//! owner is forgotten, the buffer is never reused. The lock on the list of returned buffers is held
+//! only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer whose copies have completed, and neither waits nor allocates memory.
+    /// Takes a buffer whose copies have completed, without waiting or allocating memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, but its error is returned only
-                    // if all buffers of the pool are lost.
+                    // A lost buffer never becomes available again, but the pool reports the error
+                    // only if all of its buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -187,8 +187,8 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The same safety requirements as for [`copy_to_device`](Self::copy_to_device) apply, except
-    /// that the caller only has to be allowed to read the range.
+    /// The caller must satisfy the same requirements as for
+    /// [`copy_to_device`](Self::copy_to_device), but only needs to be allowed to read the range.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that make the host wait for the device, and changes to the
-//! graph's host arguments.
+//! Copies to and from a graph's blocks that make the host wait for the device, and methods that
+//! change the graph's host arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -98,10 +98,10 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Sets the elements that a copy from the host reads in later runs. The call blocks the host
-    /// until all earlier runs have completed, because these runs read the old elements. If a value
-    /// changes with every run, store it in a block, because [`enqueue_write`](Self::enqueue_write)
-    /// writes to a block without waiting.
+    /// Sets the elements that later runs copy from the host. The call blocks the host until all
+    /// earlier runs have completed, because these runs read the old elements. If a value changes
+    /// with every run, store it in a block, because [`enqueue_write`](Self::enqueue_write) writes
+    /// to a block without waiting.
     ///
     /// # Errors
     ///

@@ -24,8 +24,8 @@ impl<S> CapturedGraph<S> {
     /// The body must perform the same steps as the body that was captured, and its temporaries must
     /// have the same addresses. The body can be the same closure that was captured, with a
     /// different state. The update captures the body on the same streams and in the same memory,
-    /// and verifies the result in the same way as the first capture. The executable graph then
-    /// receives the new parameters (`cuGraphExecUpdate`), which is faster than creating another
+    /// and verifies the result in the same way as the first capture. The executable graph receives
+    /// the new parameters from `cuGraphExecUpdate`, which is faster than creating another
     /// executable graph. Host arguments keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
