@@ -56,9 +56,9 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared().book.lock().come_back(&mut given.0);
     }
 
-    /// Sets the arena's state to the mark, so that allocations of the same sizes return the same
-    /// regions as before. If the arena has been reset since the mark was created, the call changes
-    /// nothing. The owner of the mark also holds a lease, which detects the reset.
+    /// Returns the arena to the state of the mark, so that allocations of the same sizes return the
+    /// same regions as before. If the arena has been reset since the mark was created, the call
+    /// changes nothing. The owner of the mark also holds a lease, which detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(

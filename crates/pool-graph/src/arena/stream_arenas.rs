@@ -115,7 +115,7 @@ impl CudaArena<DeviceMemory> {
     /// order memory accesses.
     ///
     /// The check reads the finished graph rather than the capture in progress. While a capture is
-    /// in progress, other code may have access to the stream. Such code could end the capture from
+    /// in progress, other code may have access to the stream. This code could end the capture from
     /// another thread and destroy the graph during the check.
     ///
     /// # Errors

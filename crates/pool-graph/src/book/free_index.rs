@@ -108,7 +108,7 @@ impl FreeIndex {
     }
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
-    /// region of sufficient size is suitable. For larger alignments, a region may be large enough
+    /// region that is large enough is suitable. For larger alignments, a region may be large enough
     /// for the block but have an unsuitable address. The search ends, at the latest, at a region
     /// that is large enough regardless of its address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {

@@ -77,8 +77,8 @@ impl Book {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees all blocks that are not leased. Afterwards, the pool behaves as if these blocks had
-    /// never been allocated.
+    /// Frees all blocks that are not leased. Afterwards, the pool behaves as if the freed blocks
+    /// had never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();

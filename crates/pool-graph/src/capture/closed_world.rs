@@ -2,7 +2,8 @@
 //! it added, which is identified by its kind and addresses. A scope owns its kernel launches, and
 //! any fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
 //! nodes of the enqueued work. A node without an owner was not added through the capture, but by
-//! other code, for example on another thread. The check rejects a graph that contains such a node.
+//! other code, for example on another thread. The check rejects a graph if one of its nodes has no
+//! owner.
 
 use std::collections::HashMap;
 

@@ -302,8 +302,8 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`
-    /// and not a mistake of the caller.
+    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`,
+    /// not a mistake by the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
         /// A description of the inconsistency.
@@ -394,7 +394,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that a cudarc call in a body has returned.
+/// Converts an error that cudarc returned to the body of a capture.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })

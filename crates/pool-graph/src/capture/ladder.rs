@@ -1,5 +1,5 @@
-//! A shared plan for a family of bodies that differ only in one length. The graphs of such a family
-//! form a ladder of bucket sizes.
+//! A shared plan for a family of bodies that differ only in one length. The graphs of a family form
+//! a ladder of bucket sizes.
 //!
 //! The planner solves the problem of the largest member. The resulting plan defines a stack. The
 //! stack specifies which temporaries lie above each temporary. In every other member, each
@@ -23,8 +23,8 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The minimum tolerance for a stacked plan, which limits the ratio of the plan's peak to its lower
-/// bound.
+/// A stacked plan is accepted if its peak is at most this multiple of its lower bound. The
+/// planner's options may set a higher limit.
 const TOLERATED: f64 = 1.02;
 
 /// Returns a plan for each member. The planner searches for a plan of the member with the highest

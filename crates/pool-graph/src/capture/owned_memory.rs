@@ -10,7 +10,7 @@
 //!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
 //!    graphs write has no other owner than the session.
 //! 3. The value that owns the memory is dropped only when the session's graphs no longer run and no
-//!    session is capturing. At this time, the destructor may safely enqueue a free on a stream.
+//!    session is capturing. The destructor may therefore safely enqueue a free on a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -41,8 +41,8 @@ pub trait OwnedSource: sealed::OwnedSource {
     type Element: Element;
 }
 
-/// Device memory that a session can own and that its graphs can write to. Such memory has no other
-/// owner.
+/// Device memory that a session can own and that its graphs can write to. The implementing types
+/// are the only owners of their memory.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
     label = "this memory may have other owners",
@@ -109,9 +109,9 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. The cudarc function that returns this address also makes a given
-/// stream wait for the slice's last write. The given stream is the slice's own stream, which must
-/// not be captured at this time.
+/// Returns the address of a slice. The cudarc function that returns this address also makes the
+/// stream in its argument wait for the slice's last write. The given stream is the slice's own
+/// stream, which must not be captured at this time.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;

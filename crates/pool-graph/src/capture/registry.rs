@@ -1,6 +1,6 @@
-//! The registry of all captures in progress in this process. The registry also contains the streams
-//! of graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a
-//! stream during a capture would become part of the captured graph.
+//! The registry of all captures in progress in this process. The registry also lists the streams of
+//! graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a stream
+//! during a capture would become part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock has been released.

@@ -25,8 +25,8 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a session. In this state, the session collects the streams of the capture and
-/// the blocks that the graph keeps.
+/// The first state of a session. In its first state, a session collects the streams of the capture
+/// and the blocks that the graph keeps.
 ///
 /// Each state of a session has its own type, and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`

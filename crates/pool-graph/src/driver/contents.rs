@@ -112,7 +112,7 @@ impl Contents {
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        // SAFETY: the struct consists only of integers, so a value with only zero bytes is valid.
+        // SAFETY: the struct consists only of integers, so an all-zero value is valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
         // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
         // to it.

@@ -115,8 +115,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the child graph of a node. The result is the graph that the node contains, and not a
-/// copy of this graph. The child graph stays valid as long as the graph that contains the node.
+/// Returns the child graph of a node. The result is the graph inside the node, not a copy of it.
+/// The child graph stays valid as long as the graph that contains the node.
 ///
 /// # Safety
 ///

@@ -182,7 +182,7 @@ impl Executable {
     /// # Errors
     ///
     /// For any other error, CUDA does not document the outcome, so the caller must keep the memory
-    /// of both graphs. This value keeps the modules of both graphs loaded.
+    /// of both graphs. The executable graph's owner keeps the modules of both graphs loaded.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,

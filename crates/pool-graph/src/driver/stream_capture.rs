@@ -34,7 +34,7 @@ pub enum CaptureMode {
     ThreadLocal,
     /// The driver refuses only calls that affect the captured streams, such as a wait for the whole
     /// context. On an H200 with driver 580, `cuCtxSynchronize` was the only tested call that
-    /// invalidated such a capture.
+    /// invalidated a capture in this mode.
     Relaxed,
 }
 
@@ -92,15 +92,15 @@ impl Origin {
         self.0.handle().get()
     }
 
-    /// Removes all dependencies from the origin, so that later work on the origin does not depend
-    /// on any node.
+    /// Removes all dependencies from the origin, so that its later work does not depend on any
+    /// node.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live, because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
     /// Returns `true` if the capture may still be in progress. If the driver returns an error, the
-    /// result is also `true`.
+    /// method returns `true` as well.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live, because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
@@ -260,9 +260,9 @@ impl CaptureObserver {
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has the handle of this stream. The
-        // only thread that uses this stream also runs the captured body, and holds the account's
-        // lock during this call. The same thread ends the capture on this stream after the body has
-        // returned.
+        // only thread that uses this stream is the one that runs the captured body, and it holds
+        // the account's lock during this call. The same thread ends the capture on this stream
+        // after the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

@@ -52,8 +52,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// calls the source, or while it allocates or frees host memory. If a thread finds no free block
 /// while another thread is requesting memory, the first thread waits until that request has ended.
 /// If several threads use the pool, the addresses that each thread receives depend on the order of
-/// the threads' calls. Addresses after a reset are therefore guaranteed to be equal only for a
-/// fixed sequence of calls, and not for threads that race.
+/// the threads' calls. Equal addresses after a reset are therefore guaranteed only for a fixed
+/// sequence of calls, not if threads race with each other.
 ///
 /// # Host memory
 ///
@@ -159,8 +159,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.find(id).ok()
     }
 
-    /// Returns the block with this ID, or an error that states why the pool does not contain such a
-    /// block.
+    /// Returns the block with this ID, or an error that states why the block does not exist.
     ///
     /// # Errors
     ///

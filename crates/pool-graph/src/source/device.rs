@@ -88,8 +88,8 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Returns the first error that has occurred while freeing memory, and clears it. Such an error
-    /// is stored, because the method `free` cannot return an error. All clones of the source share
+    /// Returns the first error that has occurred while freeing memory, and clears it. The error is
+    /// stored, because the method `free` cannot return an error. All clones of the source share
     /// this stored error. Memory that could not be freed is freed
     /// [later](pool_cuda::Cuda::give_back_leftovers).
     #[must_use]
@@ -110,8 +110,8 @@ impl DeviceMemory {
 
 // SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and keeps
 // these ranges mapped until they are freed. The driver may be called from any thread on which the
-// context is current, and `allocate` and `free` first make the context current. If an address were
-// 0 or too high, the caller of `allocate` would detect this.
+// context is current, and both `allocate` and `free` make it current. If an address were 0 or too
+// high, the caller of `allocate` would detect this.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 

@@ -118,7 +118,7 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, true));
     }
 
-    /// Cancels all requested refusals.
+    /// Cancels all refusals that have been requested.
     pub fn refuse_none(&self) {
         self.state().refused = None;
     }

@@ -1,19 +1,19 @@
 //! A path search between nodes, which checks all claims about the order of a graph at once.
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
-//! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
-//! are the start nodes of paths, and are sorted by position. Each pass covers all positions from
-//! its first source to the last relevant one, and marks the positions that each source reaches. A
-//! pass needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the
-//! same memory are usually close together, so most passes are short.
+//! nodes. To avoid a matrix, the verifier processes at most 512 *sources* at a time. Sources are
+//! the start nodes of paths, and are sorted by position. Each pass covers all positions from its
+//! first source to the last relevant one, and marks the positions that each source reaches. A pass
+//! needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the same
+//! memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
 //! the bit of the position itself, if the position is a source. The second part consists of the
 //! masks of all positions that have a full edge to this position. By induction along the
 //! topological order, the mask contains a source's bit if and only if full edges lead from the
-//! source to the position. Each source also reaches itself. Positions before the first source do
-//! not follow any source, so a pass can omit these positions. A pass therefore finds exactly the
-//! paths that start at its sources.
+//! source to the position. Each source is also considered to reach itself. Positions before the
+//! first source do not follow any source, so a pass can omit these positions. A pass therefore
+//! finds exactly the paths that start at its sources.
 //!
 //! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
 //! sources of a pass at once, the verifier computes the union or the intersection of the masks in
@@ -74,8 +74,8 @@ impl Pass {
     }
 
     /// Returns the mask of a position. A position before the first source has an empty mask,
-    /// because such a position does not follow any source. A position after the last relevant
-    /// position also has an empty mask, so that claims about it fail.
+    /// because it does not follow any source. A position after the last relevant position also has
+    /// an empty mask, so that claims about it fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));

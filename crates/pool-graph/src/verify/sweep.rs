@@ -57,7 +57,7 @@ pub(super) struct Pair {
 /// The result of a sweep over the addresses of an arena.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// All regions that are used and not empty, sorted by offset.
+    /// All nonempty regions that are in use, sorted by offset.
     pub(super) by_offset: Vec<usize>,
     /// The total number of pairs of regions that share bytes.
     pub(super) sharing: usize,
@@ -123,8 +123,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with the active regions whose keys are
-    /// adjacent to its own key.
+    /// Adds a region to the active regions, and pairs it with its neighbors in the order of keys.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

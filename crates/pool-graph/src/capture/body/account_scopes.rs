@@ -89,8 +89,8 @@ impl Account {
     }
 
     /// Records the completed work of a scope or a lent view as a single operation on each stream
-    /// that it used. The stream of the scope already waits for the other streams. Returns all of
-    /// these streams.
+    /// that it used. The scope's stream already waits for the other streams. Returns all of these
+    /// streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;

@@ -32,8 +32,8 @@ pub(crate) struct BodyRecord {
     /// and the values that scopes and lent views have written to the device.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
-    /// scopes and lent views have written are not arguments, because writing such a value is not a
-    /// step of the body.
+    /// scopes and lent views have written are not arguments, because writing them is not a step of
+    /// the body.
     pub(crate) arguments: Vec<Option<usize>>,
     /// The values that the body's work depends on. The graph shares ownership of these values.
     pub(super) values: Option<Arc<KeptValues>>,

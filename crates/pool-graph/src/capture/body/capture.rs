@@ -22,9 +22,9 @@ use crate::capture::memory::Kept;
 /// from the arena and enqueues operations on the streams of the session.
 ///
 /// If several streams use the same memory, the capture orders these uses. A stream waits for the
-/// last writer before it reads the memory. Before a stream writes to the memory, the stream also
-/// waits for all readers. Streams that use different memory remain independent, unless
-/// [`wait`](Self::wait) orders them.
+/// last writer before it reads the memory. Before a stream writes to the memory, it also waits for
+/// all readers. Streams that use different memory remain independent, unless [`wait`](Self::wait)
+/// orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
@@ -136,8 +136,8 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Drops the pools of scopes while the capture can still record the work that the pools
-    /// enqueue, and then joins every branch.
+    /// Drops the pools of scopes and then joins every branch. The capture can still record the work
+    /// that the pools enqueue while they are dropped.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();

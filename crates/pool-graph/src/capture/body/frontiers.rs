@@ -1,7 +1,7 @@
 //! The last nodes that a capture's own work has added to the capture's streams. If any other code
 //! enqueues work on these streams, even with a safe call to a library, the work becomes a node of
-//! the graph. No caller has promised that the memory of such a node stays valid. The capture fails
-//! if this module detects such work.
+//! the graph. No caller has promised that the memory of this node stays valid. The capture fails if
+//! this module detects such work.
 
 use std::sync::Arc;
 

@@ -66,8 +66,7 @@ struct Lender {
     account: SharedAccount,
 }
 
-/// Makes the pool's stream wait for the other streams that use the memory, so that later work
-/// follows their uses.
+/// Makes the pool's stream wait for the other streams that use the memory.
 impl Drop for Lender {
     fn drop(&mut self) {
         if let Err(error) = end_uses(self.pool.context()) {
@@ -112,8 +111,8 @@ impl Capture<'_> {
         self.lend_use(stream, view.address(), view.len(), view.write())
     }
 
-    /// Lends a read-only view of memory that the session owns. The same memory may be lent several
-    /// times at once, on one stream or on several streams.
+    /// Lends a read-only view of memory that the session owns. The same memory can be lent multiple
+    /// times at once, on one or several streams.
     ///
     /// # Errors
     ///
@@ -170,7 +169,8 @@ impl<T: PodElement> ViewLoan<'_, T> {
     }
 }
 
-/// A read-only loan of memory that the session owns. [`Capture::lend_shared`] creates such a loan.
+/// A read-only loan of memory that the session owns. [`Capture::lend_shared`] creates a
+/// `SharedLoan`.
 #[must_use = "its drop ends the loan"]
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 

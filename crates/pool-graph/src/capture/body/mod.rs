@@ -1,7 +1,7 @@
 //! The body of a capture or a dry run. The body's interface is [`Capture`], and its account records
 //! the body's work.
 //!
-//! The account's lock is the only lock of this crate that is held during allocations, arena calls
+//! The account's lock is the only lock in this crate that is held during allocations, arena calls
 //! and driver calls. No thread ever locks an account recursively. Code can access the account only
 //! through the body's [`Capture`], and through scopes and lent views that borrow from the capture.
 //! A body receives these values as references with an arbitrary lifetime. As a result, a body

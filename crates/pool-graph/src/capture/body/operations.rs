@@ -121,20 +121,20 @@ impl Capture<'_> {
     /// it. The second condition must hold for as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
     /// with `mem::forget` exists forever, and no code waits for its runs. If the graph's state
-    /// borrows memory, so that `S` is not `'static`, the caller must also ensure that the graph is
+    /// borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
     /// dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work that is
-    /// enqueued on the stream while the closure runs. Such work includes kernels that other threads
-    /// launch. If the work fails halfway, the caller is also responsible for the nodes that the
+    /// enqueued on the stream while the closure runs. Kernels that other threads launch are part of
+    /// this work. If the work fails halfway, the caller is also responsible for the nodes that the
     /// work has already added.
     ///
     /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
     /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
     /// replaced the work. The same applies to everything else that a replay uses, such as a library
-    /// handle with its kernels and workspace. [`keep`](Self::keep) moves such a value, or a clone
-    /// of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
+    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///

@@ -49,7 +49,7 @@ impl<'c> Capture<'c> {
     /// For a body with many large temporaries, [`acquire`](Self::acquire) needs less memory,
     /// because temporaries that are not in use at the same time can share bytes.
     ///
-    /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
+    /// [`lend`](Self::lend) makes the graph's blocks and the capture's temporaries available to a
     /// scope.
     ///
     /// A scope and its views do not support the operations `copy_to_vec`, `copy_to_host`,
@@ -73,8 +73,9 @@ impl<'c> Capture<'c> {
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
     /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
-    /// and fills at such addresses. The probe returns the driver's error if the driver rejects such
-    /// a copy or fill. The copies and fills that the views provide avoid this error.
+    /// and fills if their addresses do not refer to real memory. The probe returns the driver's
+    /// error if the driver rejects a copy or a fill. The copies and fills that the views provide
+    /// avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -107,12 +108,11 @@ impl<'c> Capture<'c> {
     /// to allocate a block for the pool, the pool's error does not state the reason. `scope`
     /// returns the original error, which is [`CaptureError::Diverged`] or an error from the arena.
     /// If a scope is already open on the same stream, the call fails with
-    /// [`CaptureError::ScopeOpen`]. In all other cases, the call fails with the driver's error
-    /// code.
+    /// [`CaptureError::ScopeOpen`]. Otherwise, the call fails with the driver's error code.
     ///
     /// The end of a scope is also a step of the body. This step may differ from the planned step,
-    /// for example if the body ignores an error. In this case, the next step or the end of the
-    /// capture fails with [`CaptureError::Diverged`].
+    /// for example if the body ignores an error. If the steps differ, the next step or the end of
+    /// the capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,

@@ -15,8 +15,8 @@ use super::account::Account;
 /// account runs on the same thread, so no call ever waits for the lock.
 ///
 /// **While the account is locked, no code of the body runs, and no pool is used, created or
-/// dropped.** Such code could lock the account again, which would cause a deadlock. While the
-/// account is locked, the only code that runs belongs to this crate, the arena, the host's
+/// dropped.** Code of the body could lock the account again, which would cause a deadlock. While
+/// the account is locked, the only code that runs belongs to this crate, the arena, the host's
 /// allocator or the driver. The allocator and the driver cannot access the account, because only
 /// its capture, its scopes and its lent views refer to it.
 #[derive(Clone)]

@@ -93,7 +93,7 @@ impl FromView {
 
 impl BodyStream {
     /// Returns an error that the pool can return, and records the original error for the end of the
-    /// scope. A pool can return only driver errors, and therefore not the original error.
+    /// scope. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };

@@ -28,7 +28,8 @@ pub(crate) enum BodyStep {
 /// run of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// A temporary or a block of a scope. These allocations are numbered from 0.
+    /// A temporary or a block of a scope. Temporaries and blocks of scopes are numbered together
+    /// from 0.
     Temporary(usize),
     /// A block of a graph memory pool. A step that uses a different block is a different step,
     /// because graphs may share blocks.

@@ -14,12 +14,12 @@ use crate::capture::error::CaptureError;
 /// Memory of the graph that a library uses as its workspace in the body of a capture.
 ///
 /// A library allocates a workspace during its calls, unless the user has set one. In a capture,
-/// such an allocation would become a memory node, and a session rejects graphs with memory nodes
-/// ([`CaptureError::MemoryNodes`]). A body must therefore set this workspace before it first calls
-/// the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the handle's
-/// workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
+/// this allocation would become a memory node, and a session rejects graphs with memory nodes
+/// ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its first call
+/// to the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the
+/// handle's workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
-/// until the end of the graph, even if the `Workspace` is dropped earlier.
+/// as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
 /// Before the handle is used eagerly after the capture, its stream must be set again. Setting the
 /// stream detaches the handle from the workspace, which belongs to the graph.

@@ -37,8 +37,8 @@ use crate::verify::Verification;
 ///   can end the capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
-///   allocated again. Resetting an arena invalidates its leases, and graphs with such a lease can
-///   no longer be replayed.
+///   allocated again. Resetting an arena invalidates its leases, and graphs that hold one of these
+///   leases can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
 ///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
@@ -292,8 +292,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// If the host cannot wait for the graph's runs, the call returns the graph unchanged. This
-    /// happens if the graph's stream is being captured explicitly, or if the driver returns an
+    /// If the host cannot wait for the graph's runs, the call returns the graph unchanged. The host
+    /// cannot wait if the graph's stream is being captured explicitly, or if the driver returns an
     /// error.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {

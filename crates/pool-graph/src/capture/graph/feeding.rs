@@ -129,9 +129,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // So far the stream has only been checked, and nothing has been recorded. If the operation
-        // is refused because the stream is being captured, it writes nothing, so the block must not
-        // be recorded as written.
+        // So far the stream has only been checked, and nothing has been recorded. An operation that
+        // is refused because the stream is being captured writes nothing, so the block must not be
+        // recorded as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,7 +1,7 @@
 //! Scopes between two replays. A scope between two replays can allocate its blocks from the graph's
 //! arena, because the graph's temporaries are not in use at that time.
 //!
-//! Such a scope is safe for three reasons:
+//! A scope between replays is safe for three reasons:
 //!
 //! - The scope's pool uses the graph's stream. As a result, all work of the pool runs after the
 //!   earlier replays and before the later replays. Before the loan of the arena ends, the graph's
@@ -66,10 +66,10 @@ impl<S> CapturedGraph<S> {
     /// The error that `body` returns takes precedence over all other errors. If the arena is too
     /// small, acquiring memory fails with [`CudaError::NoBlock`]. The method
     /// [`idle_bytes`](Self::idle_bytes) returns the number of bytes that are available. If another
-    /// such scope is open, the call fails with [`CaptureError::Lent`]. If the stream is being
-    /// captured, the call fails with [`CaptureError::Capturing`]. In all other cases, the call
-    /// fails with the driver's error code. If the graph's stream cannot wait for the other streams,
-    /// the graphs of the arena can no longer be replayed.
+    /// scope between replays is open, the call fails with [`CaptureError::Lent`]. If the stream is
+    /// being captured, the call fails with [`CaptureError::Capturing`]. Otherwise, the call fails
+    /// with the driver's error code. If the graph's stream cannot wait for the other streams, the
+    /// graphs of the arena can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -123,7 +123,7 @@ impl IdlePool {
         // instead.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // In this case, the memory stays lent forever, because pending work may still use it.
+            // The memory stays lent forever, because pending work may still use it.
             mem::forget(loan);
         }
         ended

@@ -46,7 +46,8 @@ impl<S> CapturedGraph<S> {
         // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
         // runs of the graph use this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // From this point on, the caller's code, such as an allocator hook, may capture the stream.
+        // From this point on, the caller's code (for example, an allocator hook) may capture the
+        // stream.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);

@@ -63,7 +63,7 @@ impl<S> CapturedGraph<S> {
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // So far the stream has only been checked, because the capture itself reserves the stream.
+        // At this point, the stream has only been checked, because the capture itself reserves it.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
@@ -93,7 +93,7 @@ impl Runs {
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
                 // The executable graph may contain either the old or the new nodes, so the graph
-                // also keeps the host memory of the new nodes.
+                // keeps the host memory of both.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
                 Err(error.into())
