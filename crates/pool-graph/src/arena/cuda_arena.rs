@@ -110,7 +110,7 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
-    /// session or its graph uses the arena, the arena counts every call but otherwise ignores it.
+    /// session or its graph uses the arena, a call to this method only updates the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {

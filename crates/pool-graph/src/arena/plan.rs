@@ -13,8 +13,8 @@ pub enum Divergence {
     /// The arena refuses the allocation and returns an error.
     #[default]
     Refuse,
-    /// The arena places this allocation and all later allocations after the planned bytes, without
-    /// reusing any bytes.
+    /// The arena places this allocation and all later ones after the planned bytes, and never
+    /// reuses bytes.
     FreshBytes,
 }
 

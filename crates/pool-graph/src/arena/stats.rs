@@ -29,8 +29,8 @@ pub struct ArenaStats {
     pub live_regions: u64,
     /// The number of regions that have been allocated.
     pub allocations: u64,
-    /// The number of deallocation calls, over the arena's lifetime, whose address was not the start
-    /// of a live region.
+    /// The number of deallocation calls, over the arena's lifetime, for addresses that are not the
+    /// start of a live region.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,

@@ -109,10 +109,10 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Checks that a graph that uses memory of this arena may be replayed. If the policy of the
-    /// arena is [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the
-    /// graph and of its child graphs. The check ignores programmatic edges, because they do not
-    /// order memory accesses.
+    /// Checks that a graph that uses memory of this arena may be replayed. If the arena's policy is
+    /// [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the graph and
+    /// its child graphs. The check ignores programmatic edges, because they do not order memory
+    /// accesses.
     ///
     /// The check reads the finished graph rather than the capture in progress. While a capture is
     /// in progress, other code may have access to the stream. This code could end the capture from

@@ -46,7 +46,8 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece that is being returned to the source, together with the slot of the next such piece.
+    /// A piece that is being returned to the source, and the slot of the next piece that is being
+    /// returned.
     Leaving(Piece, u32),
 }
 

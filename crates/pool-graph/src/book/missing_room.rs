@@ -1,5 +1,5 @@
 //! Reserved capacity for the lists of a book. Before each call, the pool reserves space in every
-//! list that the call might fill, while it does not hold its lock. A call that has begun can
+//! list that the call might fill, without holding the pool's lock. A call that has begun can
 //! therefore finish even if the host runs out of memory. Freeing memory does not require any
 //! capacity.
 

@@ -204,8 +204,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees every block of a chunk that is not leased, and calls `freed` for each of these blocks.
-    /// The index must be empty, and it stays empty.
+    /// Frees all blocks of a chunk that are not leased, and calls `freed` for each of them. The
+    /// index must be empty, and it stays empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {

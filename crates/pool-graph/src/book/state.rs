@@ -120,7 +120,7 @@ impl Book {
     }
 
     /// Returns the next step of an allocation. `refused` is the size of the request that the source
-    /// has already refused during this allocation. If `may_wait` is `false`, the result is never
+    /// refused earlier in this allocation. If `may_wait` is `false`, the result is never
     /// [`AllocationStep::Wait`].
     pub(crate) fn step<E>(
         &mut self,
@@ -167,8 +167,7 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Ends a growth if the source provided no memory, or if the memory has been returned to the
-    /// source.
+    /// Ends a growth whose memory the source has refused or has taken back.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;

@@ -319,9 +319,9 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// No operation of the capture, no scope and no [enqueued](crate::Capture::enqueue) work has
-    /// added this node of the graph. Either other code has added the node, or a scope has added a
-    /// node of an unsupported kind.
+    /// No operation, scope or [enqueued](crate::Capture::enqueue) work of the capture has added
+    /// this node of the graph. Either other code has added the node, or a scope has added a node of
+    /// an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or keep other threads off the session's streams"
@@ -411,8 +411,8 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the error chain contains every cause, and that the text of a forwarded error
-    /// appears only once in this chain.
+    /// Checks that the error chain contains every cause, and that no text appears in the chain
+    /// twice.
     #[test]
     fn each_text_is_in_the_chain_once() {
         let refused =

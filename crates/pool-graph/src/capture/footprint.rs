@@ -206,8 +206,8 @@ impl Probe {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must follow step by step, or `None` if a capture may differ
-    /// from the dry run.
+    /// Returns the trace whose steps a capture must repeat, or `None` if a capture may differ from
+    /// the dry run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }

@@ -87,8 +87,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams, so that no other session captures them, and waits until the earlier
-    /// work on the streams has completed.
+    /// Reserves all streams, so that no other session captures them, and waits for the earlier work
+    /// on the streams.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

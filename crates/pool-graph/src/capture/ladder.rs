@@ -3,11 +3,11 @@
 //!
 //! The planner solves the problem of the largest member. The resulting plan defines a stack. The
 //! stack specifies which temporaries lie above each temporary. In every other member, each
-//! temporary is placed at the lowest offset that this stack and the member's own sizes permit.
-//! Temporaries that share bytes in the plan may share bytes in every member, and all other
-//! temporaries keep their order. The stack of the largest member is therefore valid for every
-//! member that uses its temporaries during the same steps. The code verifies this for each member,
-//! and compares each member's peak with its lower bound.
+//! temporary is placed as low as this stack and the member's own sizes allow. Temporaries that
+//! share bytes in the plan may share bytes in every member, and all other temporaries keep their
+//! order. The stack of the largest member is therefore valid for every member that uses its
+//! temporaries during the same steps. The code verifies this for each member, and compares each
+//! member's peak with its lower bound.
 
 use std::cmp::Reverse;
 

@@ -102,8 +102,8 @@ impl GraphMemory {
     }
 }
 
-/// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read). The
-/// trait is implemented for blocks of a pool, for [`OwnedSlice`], and for [`OwnedSliceMut`].
+/// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read).
+/// Blocks of a pool, [`OwnedSlice`] and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemory: sealed::KeptMemory {}
 
 /// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).

@@ -9,8 +9,9 @@
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
 //!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
 //!    graphs write has no other owner than the session.
-//! 3. The value that owns the memory is dropped only when the session's graphs no longer run and no
-//!    session is capturing. The destructor may therefore safely enqueue a free on a stream.
+//! 3. The value that owns the memory is dropped only when none of the session's graphs can run
+//!    anymore and no session is capturing. The destructor may therefore safely enqueue a free on a
+//!    stream.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -256,8 +256,8 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for a stream that no session captures. If the context has been destroyed, which a second
-/// driver call confirms, the stream no longer runs any work. After any other error, work may still
+/// Waits for a stream that no session captures. If the context has been destroyed (a second driver
+/// call confirms this), the stream no longer runs any work. After any other error, work may still
 /// be running.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));

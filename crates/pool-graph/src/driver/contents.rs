@@ -76,8 +76,8 @@ impl Contents {
     }
 
     /// Returns the kind of a node. If the driver reports the memory that the node accesses, the
-    /// method records this memory. If the node contains a child graph, all memory that the child
-    /// graph accesses is attributed to this node.
+    /// method records this memory. If the node contains a child graph, all memory accesses of the
+    /// child graph count as accesses of this node.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();

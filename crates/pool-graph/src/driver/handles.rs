@@ -37,7 +37,7 @@ pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
 pub(crate) enum GraphKind {}
 
 // SAFETY: calls on a graph may be made from any thread, but not concurrently. The `&mut` receivers
-// and the missing `Sync` implementation ensure that such calls never overlap.
+// and the lack of a `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -122,7 +122,7 @@ pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 enum ExecutableKind {}
 
 // SAFETY: calls on an executable graph may be made from any thread, but not concurrently. The
-// `&mut` receivers and the missing `Sync` implementation ensure that such calls never overlap.
+// `&mut` receivers and the lack of a `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
@@ -207,8 +207,8 @@ impl Executable {
             return updated.map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
-        // The handle is only compared with other handles, because the driver may return a handle
-        // that does not belong to any node of `graph`.
+        // The handle is only compared with other handles, because the driver may return one that
+        // does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

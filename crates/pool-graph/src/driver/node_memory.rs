@@ -15,8 +15,8 @@ use pool_driver::cudarc::driver::sys;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
-    /// The driver API does not report the memory that nodes of this kind access, or the kind is
-    /// unknown to this crate.
+    /// This crate does not know nodes of this kind, or the driver API does not report which memory
+    /// they access.
     Kind,
     /// The copy reads or writes a CUDA array. A CUDA array does not have an address.
     Array,

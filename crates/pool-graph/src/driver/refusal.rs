@@ -20,8 +20,7 @@ use thiserror::Error;
 pub struct UpdateRefusal {
     /// The driver's reason for refusing the update.
     pub reason: UpdateReason,
-    /// The kind of the node that caused the refusal, if the reason concerns a single node of the
-    /// new graph.
+    /// The kind of the node that caused the refusal, if a single node of the new graph caused it.
     pub node: Option<NodeKind>,
 }
 
@@ -165,7 +164,7 @@ mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
     /// This test checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types
-    /// are reported as numbers.
+    /// are shown as numbers.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

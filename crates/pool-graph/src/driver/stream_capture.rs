@@ -77,8 +77,8 @@ unsafe impl HandleKind for OriginKind {
 
 impl Origin {
     /// Creates a stream in a context, which must be current on the calling thread. The new stream
-    /// shares ownership of the values that the captured work needs, because destroying the stream
-    /// ends the capture.
+    /// shares ownership of the values that the captured work needs, because the capture may not end
+    /// until the stream is destroyed.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
@@ -259,10 +259,10 @@ impl CaptureObserver {
         }
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the origin's stream is live, and no other code has the handle of this stream. The
-        // only thread that uses this stream is the one that runs the captured body, and it holds
-        // the account's lock during this call. The same thread ends the capture on this stream
-        // after the body has returned.
+        // SAFETY: the origin's stream is live, and no other code has the handle of this stream.
+        // Only the thread that runs the captured body uses this stream, and it holds the account's
+        // lock during this call. The same thread ends the capture on this stream after the body has
+        // returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

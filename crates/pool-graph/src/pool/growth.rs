@@ -119,8 +119,8 @@ impl<E> Refusal<E> {
     }
 }
 
-/// A growth in progress. When this value is dropped, even during a panic, the book records the end
-/// of the growth, and the waiting threads are notified.
+/// A growth in progress. Dropping this value (even during a panic) makes the book record the end of
+/// the growth, and notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,

@@ -49,29 +49,29 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// Every method may be called from any thread. A single lock protects the pool's tables, and the
 /// lock is held only while these tables are read or changed. The pool never holds the lock while it
-/// calls the source, or while it allocates or frees host memory. If a thread finds no free block
-/// while another thread is requesting memory, the first thread waits until that request has ended.
-/// If several threads use the pool, the addresses that each thread receives depend on the order of
-/// the threads' calls. Equal addresses after a reset are therefore guaranteed only for a fixed
-/// sequence of calls, not if threads race with each other.
+/// calls the source, or while it allocates or frees host memory. A thread that finds no free block
+/// waits if another thread is requesting memory from the source, until that request has ended. If
+/// several threads use the pool, the order of their calls determines which addresses each thread
+/// receives. Equal addresses after a reset are therefore guaranteed only for a fixed sequence of
+/// calls, not if threads race with each other.
 ///
 /// # Host memory
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
-/// host memory is allocated when a block is returned, when the pool is reset, trimmed or disposed
-/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
-/// this memory cannot be allocated, [`with_config`](Self::with_config) aborts the process, as
-/// Rust's collections do. If there is host memory for the tables but not for the records of all
-/// initial chunks, the pool starts with fewer chunks.
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
+/// Returning a block, resetting, trimming or disposing of the pool, and dropping a lease allocate
+/// no host memory. A new pool needs about 270 KB of host memory for its tables. If this memory
+/// cannot be allocated, [`with_config`](Self::with_config) aborts the process, as Rust's
+/// collections do. If there is host memory for the tables but not for the records of all initial
+/// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
-/// same addresses afterward as before. The addresses can differ only if a chunk has been freed
-/// since the reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request
-/// would exceed the maximum or the device's memory.
+/// same addresses as before. The addresses can differ only if a chunk has been freed since the
+/// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
+/// exceed the maximum or the device's memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -96,9 +96,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Self::with_config(source, GraphPoolConfig::default())
     }
 
-    /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. If the
-    /// source runs out of memory or the maximum is reached, the pool starts with fewer chunks, and
-    /// [`refusal`](Self::refusal) returns the source's error.
+    /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
+    /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. In
+    /// the first case, [`refusal`](Self::refusal) returns the source's error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut book = Book::new(next_number(), config.maximum);

@@ -48,8 +48,8 @@ pub unsafe trait MemorySource {
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
     /// Frees a range of memory. Returns `true` if the memory has been freed. If the source cannot
-    /// free the memory at the moment, it returns `false` and frees the memory later. This method
-    /// must not unwind.
+    /// free the memory immediately, it returns `false` and frees the memory later. This method must
+    /// not unwind.
     ///
     /// # Safety
     ///
@@ -59,8 +59,8 @@ pub unsafe trait MemorySource {
     unsafe fn free(&self, address: u64, bytes: u64) -> bool;
 }
 
-/// Returns `true` if a source may return this address for an allocation of `bytes` bytes, according
-/// to the safety contract of [`MemorySource`].
+/// Returns `true` if the safety contract of [`MemorySource`] allows this address for an allocation
+/// of `bytes` bytes.
 pub(crate) fn is_good_address(address: u64, bytes: u64) -> bool {
     let aligned = address.checked_next_multiple_of(GRANULE) == Some(address);
     address != 0 && aligned && address.checked_add(bytes).is_some()

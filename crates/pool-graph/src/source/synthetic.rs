@@ -1,4 +1,4 @@
-//! A source of addresses that do not refer to real memory, for tests, for planning, and for systems
+//! A source of addresses that do not refer to real memory. It serves tests, planning, and systems
 //! without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

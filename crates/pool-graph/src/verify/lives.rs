@@ -6,8 +6,8 @@ use super::regions::Regions;
 /// The last uses of each region in a layout.
 #[derive(Debug)]
 pub(super) struct Lives {
-    /// For each region, `true` if the edges confirm its layout. If the edges do not confirm the
-    /// layout of a region, that region counts as unordered with respect to every other region.
+    /// For each region, `true` if the edges confirm its layout. A region whose layout the edges do
+    /// not confirm counts as unordered with every other region.
     shown: Vec<bool>,
     /// The positions of each region's last uses in the topological order.
     ends: Lists,

@@ -15,9 +15,9 @@
 //! first source do not follow any source, so a pass can omit these positions. A pass therefore
 //! finds exactly the paths that start at its sources.
 //!
-//! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
-//! sources of a pass at once, the verifier computes the union or the intersection of the masks in
-//! the set. As a result, even a large set is read only once per pass.
+//! A claim requires paths either to at least one node of a set or to all nodes of a set. The
+//! verifier computes the union or the intersection of the masks in the set for all sources of a
+//! pass at once. As a result, even a large set is read only once per pass.
 
 use super::order::Order;
 

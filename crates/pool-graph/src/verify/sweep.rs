@@ -63,8 +63,7 @@ pub(super) struct SweepResult {
     pub(super) sharing: usize,
     /// The pairs of regions whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// For each access, the only region that the access can belong to, or `None` if there is no
-    /// such region.
+    /// The only region that each access can belong to, or `None` if there is no such region.
     pub(super) owners: Vec<Option<usize>>,
 }
 

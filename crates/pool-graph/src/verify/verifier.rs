@@ -45,8 +45,8 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// The memory usage is proportional to the number of named nodes, edges, regions and accesses, and
-/// does not depend on the number of pairs.
+/// Memory usage grows with the number of named nodes, edges, regions and accesses, but not with the
+/// number of pairs.
 ///
 /// # Errors
 ///
@@ -78,9 +78,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two regions that share bytes but are not ordered, with the lower index first. One of the
-/// two regions is the first region, in the order of offsets, that conflicts with an earlier region.
-/// The other region is the first one that conflicts with that region.
+/// Returns two regions that share bytes but are not ordered, with the lower index first. One of
+/// them is the first region, in the order of offsets, that conflicts with an earlier region. The
+/// other region is the first one that conflicts with that region.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,

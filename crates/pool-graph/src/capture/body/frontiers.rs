@@ -1,6 +1,6 @@
-//! The last nodes that a capture's own work has added to the capture's streams. If any other code
-//! enqueues work on these streams, even with a safe call to a library, the work becomes a node of
-//! the graph. No caller has promised that the memory of this node stays valid. The capture fails if
+//! The last nodes that a capture's own work has added to the capture's streams. If other code
+//! enqueues work on these streams, even through safe library calls, the work becomes part of the
+//! graph. No caller has promised that the memory of this node stays valid. The capture fails if
 //! this module detects such work.
 
 use std::sync::Arc;
@@ -41,9 +41,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that the last nodes of a stream are the nodes that the capture has recorded, and
-    /// returns their handles. If `begun` is `true`, the stream must take part in the capture. On a
-    /// stream outside the capture, work would run immediately instead of being captured.
+    /// Checks that a stream's last nodes are those that the capture has recorded, and returns their
+    /// handles. If `begun` is `true`, the stream must take part in the capture. On a stream outside
+    /// the capture, work would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],

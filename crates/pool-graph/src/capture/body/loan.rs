@@ -17,8 +17,8 @@ use super::span::NodeOwner;
 use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
-/// A view of the capture's memory that is lent to a stream. The loan provides device views, which
-/// launches and copies can use together with views from a [scope](Capture::scope) on the same
+/// A view of the capture's memory that is lent to a stream. The loan provides device views.
+/// Launches and copies can use them together with views from a [scope](Capture::scope) on the same
 /// stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory

@@ -1,6 +1,5 @@
-//! The work that a capture enqueues on its streams, divided into spans. Each span stores the
-//! handles of its stream's last nodes before and after the span, and the owner of the nodes in
-//! between.
+//! The work that a capture enqueues on its streams, divided into spans. Each span stores the last
+//! nodes of its stream before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 

@@ -30,23 +30,23 @@ use crate::verify::Verification;
 /// - *The graph owns the memory at every address in its nodes.* Safe code can use only two kinds of
 ///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
 ///   use. The second kind refers to blocks that are kept by one of the session's leases. A caller
-///   that enqueues other work must use `unsafe` code, and thereby promises that the memory of this
-///   work stays valid too. The capture detects work that was enqueued on its streams without using
-///   the capture. To detect such work, the capture records the last nodes of each stream. In
-///   addition, every node of the graph must belong to an operation of the capture. No other code
-///   can end the capture and run its graph, because the capture begins on a private stream.
+///   that enqueues other work must use `unsafe` code, and promises that the memory of this work
+///   stays valid. The capture detects work that was enqueued on its streams without using the
+///   capture. To detect such work, the capture records the last nodes of each stream. In addition,
+///   every node of the graph must belong to an operation of the capture. No other code can end the
+///   capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs that hold one of these
 ///   leases can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
-///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
-///   graph, the state and finally the leases. If another thread is capturing at this time, the
+///   Dropping the graph synchronizes this stream, and then drops the executable graph, the graph,
+///   the state and the leases, in this order. If another thread is capturing at this time, the
 ///   state and the leases are dropped immediately. The driver's objects are destroyed only after
 ///   that capture has ended. If the stream cannot be synchronized, nothing is freed.
 ///   Synchronization fails while the stream is being captured explicitly, or if the driver returns
-///   an error although the context has not been destroyed.
+///   an error and the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///   different streams may share a block only if none of these graphs writes to the block. The
@@ -57,8 +57,8 @@ use crate::verify::Verification;
 ///   the graph's memory. The body of the update performs the same steps as before, and the result
 ///   is verified in the same way as the first capture. The old nodes and their host memory are
 ///   destroyed only when no run uses them. By then, all earlier runs have completed, and all later
-///   runs use the new nodes. If the driver does not report whether it performed the update, the
-///   graph keeps the host memory of both the old and the new nodes.
+///   runs use the new nodes. If the driver does not report whether the update took place, the graph
+///   keeps the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
 ///   check that it is not lent.

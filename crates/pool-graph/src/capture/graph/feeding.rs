@@ -1,5 +1,5 @@
 //! Copies to and from a graph's blocks, without making the host wait for the device. These copies
-//! use the buffers of a staging pool, and run in stream order on the graph's stream.
+//! use the buffers of a staging pool, and run on the graph's stream.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of `elements` to the start of a block that the graph keeps. The copy runs
-    /// after all earlier runs of the graph and before all later runs, and the call does not wait
-    /// for the copy. When the call returns, a buffer of the staging pool contains the elements. The
+    /// after all earlier runs of the graph and before all later runs. The call does not wait for
+    /// the copy. When the call returns, a buffer of the staging pool contains the elements. The
     /// staging buffer becomes available again after the copy has completed.
     ///
     /// The first call records that this graph writes to the block, because a copy may still be
@@ -72,8 +72,8 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a copy of the first `elements` elements of a block that the graph keeps. The copy
-    /// runs after all earlier runs of the graph and before all later runs, and the call does not
-    /// wait for the copy. After the copy has completed, the returned ticket provides the elements.
+    /// runs after all earlier runs of the graph and before all later runs. The call does not wait
+    /// for the copy. After the copy has completed, the returned ticket provides the elements.
     ///
     /// The element type must not be zero-sized, and its alignment must not exceed 256. For any
     /// other element type, the call does not compile.
@@ -120,7 +120,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Records that this graph writes to the block, so that no graph on another stream can use the
-    /// block from then on.
+    /// block afterwards.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,
@@ -130,8 +130,8 @@ impl<S> CapturedGraph<S> {
             return Ok(());
         }
         // So far the stream has only been checked, and nothing has been recorded. An operation that
-        // is refused because the stream is being captured writes nothing, so the block must not be
-        // recorded as written.
+        // is refused because of a capture writes nothing, so the block must not be recorded as
+        // written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

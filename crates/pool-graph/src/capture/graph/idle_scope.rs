@@ -1,5 +1,5 @@
-//! Scopes between two replays. A scope between two replays can allocate its blocks from the graph's
-//! arena, because the graph's temporaries are not in use at that time.
+//! Scopes between two replays. The pool of a scope between two replays can use the graph's arena,
+//! because the graph's temporaries are not in use at that time.
 //!
 //! A scope between replays is safe for three reasons:
 //!
@@ -165,8 +165,8 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena does not
-    /// have enough free bytes.
+    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena has no
+    /// room for it.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {

@@ -1,6 +1,6 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
 //! when it is created, and reuses them in the order in which they are returned. The buffers are
-//! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
+//! [`PageLocked`] values from `pool-driver` and detect when a copy has ended. The staged copies of
 //! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates
 //! or waits for a buffer.
 //!

@@ -26,8 +26,8 @@ impl<S> CapturedGraph<S> {
     /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
     /// is too small. Fails with [`CaptureError::NotOwned`] if the graph does not keep the slice, or
     /// if the slice is too small. Fails with [`CaptureError::WrongContext`] if the memory is on
-    /// another device. The call also fails if the host cannot allocate page-locked memory, and
-    /// returns the same errors as [`synchronize`](Self::synchronize).
+    /// another device. The call also fails if the host cannot allocate page-locked memory. It can
+    /// also return the same errors as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
