@@ -100,7 +100,7 @@ impl ArenaBook {
         Deallocation::Region { bytes }
     }
 
-    /// Counts a deallocation of a region that is unknown or belongs to another owner.
+    /// Counts a deallocation whose region is unknown or belongs to another owner.
     pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
         Deallocation::Foreign
@@ -124,7 +124,7 @@ impl ArenaBook {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// Deallocates all regions, and invalidates all captures that use these regions.
+    /// Deallocates all regions, and invalidates all captures that use them.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
@@ -312,8 +312,8 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Moves the cursor back to the end of the last live region. Regions are allocated at
-    /// increasing offsets, so the last region in the list also has the highest offset.
+    /// Moves the offset of the next region back to the end of the last live region. Regions are
+    /// allocated at increasing offsets, so the last region in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {

@@ -8,7 +8,7 @@
 //! same chunks.
 //!
 //! The slots of the chunks that are being returned to the source form a linked list. The caller
-//! stores the head of this list, so releasing a chunk allocates nothing.
+//! stores the head of the list, so that releasing a chunk allocates nothing.
 
 use pool_core::reserve::Reserve;
 
@@ -91,7 +91,7 @@ impl Chunks {
         self.slots.move_to(room);
     }
 
-    /// Adds a chunk and returns its slot. The closure `first` receives this slot and creates the
+    /// Adds a chunk and returns its slot. The closure `first` receives the slot and creates the
     /// chunk's first region.
     pub(super) fn add(
         &mut self,

@@ -63,7 +63,7 @@ impl Regions {
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Moves the lists to the memory that has been reserved for them.
+    /// Moves the lists to the memory that was reserved for them.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         self.slots.move_to(regions);
         self.index.put(large);

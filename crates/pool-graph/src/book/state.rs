@@ -62,7 +62,7 @@ pub(crate) struct Book {
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
     /// The first serial number that was assigned after the latest reset. The IDs of all blocks with
-    /// smaller serial numbers are stale.
+    /// lower serial numbers are stale.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,

@@ -24,7 +24,7 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph, and the owners of these nodes that have been found so far.
+/// The nodes of a graph, and the owners that have been found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
     /// The direct predecessors of each node.

@@ -257,7 +257,7 @@ pub enum CaptureError {
         temporary: usize,
         /// The offset of the temporary in the captured graph.
         before: u64,
-        /// The offset of the temporary during the update.
+        /// The offset of the temporary in the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.

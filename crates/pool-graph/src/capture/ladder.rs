@@ -1,7 +1,7 @@
 //! A shared plan for a family of bodies that differ only in one length. The graphs of a family form
 //! a ladder of bucket sizes.
 //!
-//! The planner solves the problem of the largest member. The resulting plan defines a stack. The
+//! The planner computes a plan for the largest member. The resulting plan defines a stack. The
 //! stack specifies which temporaries lie above each temporary. In every other member, each
 //! temporary is placed as low as this stack and the member's own sizes allow. Temporaries that
 //! share bytes in the plan may share bytes in every member, and all other temporaries keep their
@@ -82,7 +82,7 @@ impl Stack {
     }
 
     /// Returns the offsets that result if the temporaries have different sizes but keep the order
-    /// of this stack. Each temporary starts at the highest end of the temporaries below it. Returns
+    /// of this stack. Each temporary starts where the highest temporary below it ends. Returns
     /// `None` if the number of sizes differs from the number of temporaries.
     fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
         let buffers = problem.buffers();

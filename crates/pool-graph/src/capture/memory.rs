@@ -176,8 +176,8 @@ pub(crate) fn check_block(
 /// use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The state that the arena had before the session. Captures outside any session may still use
-    /// the regions that were live at that time.
+    /// The state that the arena had before the session. Captures outside the session may still use
+    /// the regions that were live when the session began.
     given: ArenaMark,
     /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
     /// to read or change this flag. A launch holds the lock until the driver call has returned.

@@ -8,7 +8,7 @@
 //!    or not cudarc tracks events.
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
 //!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
-//!    graphs write has no other owner than the session.
+//!    graphs write to is owned only by the session.
 //! 3. The value that owns the memory is dropped only when none of the session's graphs can run
 //!    anymore and no session is capturing. The destructor may therefore safely enqueue a free on a
 //!    stream.

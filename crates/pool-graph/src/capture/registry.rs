@@ -4,7 +4,7 @@
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock has been released.
-//! Launching or dropping a graph does not require additional space in these lists.
+//! Launching or dropping a graph requires no additional space in the registry's lists.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams, and waits while a graph is using one of the streams. Fails if another
+    /// Reserves all streams, and waits until no graph is using any of them. Fails if another
     /// session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();

@@ -1,5 +1,5 @@
-//! The resources that the graphs of a session share: the session's streams and the memory of the
-//! graphs' nodes.
+//! The resources that a session's graphs share: the streams, and the memory that the graphs' nodes
+//! use.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Owners of the handles that the driver returns for a captured graph. Each handle is destroyed
-//! exactly once, either immediately or later as a deferred free.
+//! exactly once, either immediately or as a deferred free.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
@@ -54,7 +54,7 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session of the process is capturing. During a capture, destroying a graph could
+/// Checks that no session in the process is capturing. During a capture, destroying a graph could
 /// invalidate the capture, even on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {

@@ -184,7 +184,7 @@ impl StreamCapture {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
         // If ending the capture failed, the streams may still be captured, so this code tries to
-        // end the capture again. If this second call returns a graph, the graph is destroyed.
+        // end the capture again. If the second attempt returns a graph, the graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }

@@ -110,8 +110,8 @@ impl DeviceMemory {
 
 // SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and keeps
 // these ranges mapped until they are freed. The driver may be called from any thread on which the
-// context is current, and both `allocate` and `free` make it current. If an address were 0 or too
-// high, the caller of `allocate` would detect this.
+// context is current, and both `allocate` and `free` make it current. The caller of `allocate`
+// detects an address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 

@@ -1,5 +1,5 @@
-//! A source of addresses that do not refer to real memory. It serves tests, planning, and systems
-//! without a GPU.
+//! A source of addresses that do not refer to real memory. This source is used for tests, for
+//! planning, and on systems without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -61,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before every one of these positions begins.
+    /// Returns the sources that complete before all of these positions begin.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -127,9 +127,9 @@ impl Pass {
     }
 }
 
-/// Decides all claims. `asked` contains pairs of a source and the source's owner. The closure
-/// `furthest` returns the highest position in a set, and `yes` returns the sources of a pass that
-/// reach a set. The function calls `no` with the number of each claim that is false.
+/// Checks which claims are false. `asked` contains pairs of a source and the source's owner. The
+/// closure `furthest` returns the highest position in a set, and `yes` returns the sources of a
+/// pass that reach a set. The function calls `no` with the number of each claim that is false.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,

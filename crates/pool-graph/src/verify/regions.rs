@@ -1,4 +1,5 @@
-//! The regions of a layout. Their nodes are identified by their positions in the topological order.
+//! The regions of a layout. The nodes of a region are identified by their positions in the
+//! topological order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;

@@ -1,5 +1,6 @@
 //! A sweep over the addresses of an arena, which finds the regions that share bytes. The sweep
-//! selects some pairs of these regions. If the selected pairs are ordered, all pairs are ordered.
+//! selects some pairs of regions that share bytes. If the selected pairs are ordered, all pairs are
+//! ordered.
 //!
 //! The number of pairs that share bytes can grow with the square of the number of regions. For
 //! example, all temporaries of a single stream may share the same bytes. However, `are_before` in

@@ -78,8 +78,8 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two regions that share bytes but are not ordered, with the lower index first. One of
-/// them is the first region, in the order of offsets, that conflicts with an earlier region. The
+/// Returns two regions that share bytes but are not ordered, with the lower index first. One of the
+/// two regions is the first, in the order of offsets, that conflicts with an earlier region. The
 /// other region is the first one that conflicts with that region.
 fn unordered(
     questions: &Questions<'_>,

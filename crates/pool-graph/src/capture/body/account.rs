@@ -216,8 +216,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that the capture's own work on these streams ends at their current last nodes.
-    /// Returns the handles of these nodes.
+    /// Records that the capture's own work on some streams ends at the current last nodes of these
+    /// streams. Returns the handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -232,8 +232,8 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
-    /// The list is empty in a dry run.
+    /// Returns the handles of the last nodes that the capture itself has added to the stream. The
+    /// list is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }

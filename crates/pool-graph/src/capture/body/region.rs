@@ -52,12 +52,12 @@ pub(crate) enum RegionAccess {
     /// The region has no additional record, because the session owns it and no graph writes to it.
     /// The uses of the region do not wait for each other.
     ReadOnly,
-    /// The list of all uses, grouped into turns. The session owns the region, and the verifier
-    /// checks that each turn follows the previous turn.
+    /// The list of all uses, divided into groups. The session owns the region, and the verifier
+    /// checks that each group of uses follows the previous group.
     Listed(Vec<Turn>),
 }
 
-/// A group of uses that may run in any order. A turn consists of a single write, or of any number
+/// A group of uses that may run in any order. A group consists of a single write, or of any number
 /// of reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
@@ -92,8 +92,8 @@ pub(crate) struct Uses {
 }
 
 impl Region {
-    /// Creates a temporary with the given range of the arena. All uses of the temporary on `stream`
-    /// follow the nodes `after`.
+    /// Creates a temporary that occupies a range of the arena. All uses of the temporary on
+    /// `stream` follow the nodes `after`.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
@@ -118,8 +118,8 @@ impl Region {
         matches!(self.access, RegionAccess::ReadOnly)
     }
 
-    /// Returns the turns of a region that the session owns and graphs may write to. Returns `None`
-    /// for any other region.
+    /// Returns the groups of uses of a region that the session owns and graphs may write to.
+    /// Returns `None` for any other region.
     pub(crate) fn turns(&self) -> Option<&[Turn]> {
         match &self.access {
             RegionAccess::Listed(turns) => Some(turns),
@@ -185,7 +185,7 @@ impl Region {
     }
 }
 
-/// Adds the uses of the region by these nodes to the turns.
+/// Adds the uses of the region by these nodes to the list `turns`.
 fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;

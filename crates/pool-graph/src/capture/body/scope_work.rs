@@ -1,5 +1,5 @@
-//! The work of scopes and lent views on one stream. The account records this work as a whole rather
-//! than each operation.
+//! The work of scopes and lent views on one stream. The account records this work as a whole, and
+//! not each operation.
 
 use super::call_site::CallSite;
 

@@ -9,7 +9,7 @@ use super::account::Account;
 /// An account that is shared by a [`Capture`](crate::Capture), the pools of its scopes, and its
 /// lent views.
 ///
-/// The account cannot be passed as `&mut Account`. The pool of each scope stores the account in a
+/// The account cannot be passed as `&mut Account`, because a scope's pool stores the account in a
 /// [`BlockSource`](pool_cuda::BlockSource) while the body uses a `&Capture`. The account cannot be
 /// stored in a `RefCell` either, because `BlockSource` requires `Send`. All code that uses the
 /// account runs on the same thread, so no call ever waits for the lock.

@@ -11,7 +11,7 @@ use super::names::CaptureStream;
 use super::view::rounded;
 use crate::capture::error::CaptureError;
 
-/// Memory of the graph that a library uses as its workspace in the body of a capture.
+/// A library workspace in the graph's memory, for use in the body of a capture.
 ///
 /// A library allocates a workspace during its calls, unless the user has set one. In a capture,
 /// this allocation would become a memory node, and a session rejects graphs with memory nodes

@@ -4,8 +4,8 @@
 //! A scope between replays is safe for three reasons:
 //!
 //! - The scope's pool uses the graph's stream. As a result, all work of the pool runs after the
-//!   earlier replays and before the later replays. Before the loan of the arena ends, the graph's
-//!   stream waits for other streams that used views of the pool, even if the body panics.
+//!   earlier replays and before the later replays. Before the arena's loan ends, the graph's stream
+//!   waits for other streams that used the pool's views, even if the body panics.
 //! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
 //!   arena. The arena is marked as lent, and each graph checks for this while it holds a lock. A
 //!   launch holds this lock until the driver call has returned.
@@ -32,16 +32,16 @@ use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
-    /// needs no additional device memory. The scope's memory is valid only until the closure
-    /// returns. Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
-    /// [owned](crate::CaptureSession::own_mut) memory.
+    /// temporaries. The memory of the temporaries is not in use between replays. Eager code in the
+    /// scope therefore needs no additional device memory. The scope's memory is valid only until
+    /// the closure returns. Data that must be kept longer belongs in
+    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later replays. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
-    /// these streams. A scope may overwrite any contents that an earlier scope or a replay has left
-    /// in this memory.
+    /// the other streams that were used. A scope may overwrite any contents that an earlier scope
+    /// or a replay has left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. An
     /// attempt fails with [`CaptureError::Lent`].
@@ -98,7 +98,7 @@ impl<S> CapturedGraph<S> {
         end - begin
     }
 
-    /// Returns the range of offsets that belongs to the arena's graphs, as a start and an end.
+    /// Returns the start and the end of the range of offsets that belongs to the arena's graphs.
     fn idle_range(&self) -> (u64, u64) {
         let capacity = self.arena().arena().capacity();
         (self.arena().used_before().min(capacity), capacity)

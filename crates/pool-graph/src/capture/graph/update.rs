@@ -32,7 +32,7 @@ impl<S> CapturedGraph<S> {
     /// graph's state.
     ///
     /// **If the body fails or panics, the graph is unchanged**, except that the body may have
-    /// modified the graph's state. If nodes of the graph use memory of the state, this memory must
+    /// modified the graph's state. If the graph's nodes use memory from its state, this memory must
     /// stay valid until an update has replaced these nodes.
     ///
     /// ```no_run
