@@ -16,8 +16,8 @@ use crate::source::MemorySource;
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// The regions that have been allocated since a mark was created. When this value is dropped, these
-/// regions are deallocated, and the arena returns to its earlier state.
+/// The regions that have been allocated since a mark was created. Dropping this value deallocates
+/// these regions and returns the arena to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {

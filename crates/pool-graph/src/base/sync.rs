@@ -14,9 +14,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// A marker for the time in which this thread calls a source or prepares a call. A thread that is
-/// calling a source never waits for calls from other threads. If an allocator hook re-entered the
-/// pool and waited, it could wait for its own thread and deadlock.
+/// Marks this thread as one that is calling a source or preparing a call. A thread that is calling
+/// a source never waits for calls from other threads. If an allocator hook re-entered the pool and
+/// waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 

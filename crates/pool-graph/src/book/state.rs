@@ -167,7 +167,8 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Ends a growth whose memory the source has refused or has taken back.
+    /// Ends a growth that added no memory, because the source refused the request or took the
+    /// memory back.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;

@@ -181,7 +181,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory of the session that graphs may only read.
+    /// A fill or a copy in the graph writes to memory that graphs of this session may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
          reading: use `own_mut` for memory that graphs write to"

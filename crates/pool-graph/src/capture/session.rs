@@ -108,18 +108,18 @@ impl CaptureSession {
         Self { mode, ..self }
     }
 
-    /// Adds leased blocks to the session, which the graph will then keep. The body uses
-    /// [views of these blocks](Capture::block) to exchange data with other code.
+    /// Adds leased blocks that the session's graphs will keep. The body uses [views of these
+    /// blocks](Capture::block) to exchange data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
     }
 
-    /// Moves memory of the caller into the session, for graphs that only read this memory. For
-    /// example, this memory can contain the weights of a neural network. The graphs keep the memory
-    /// alive, and the body accesses it through [shared views](Capture::owned). Other owners of the
-    /// `Arc` may read the memory at the same time.
+    /// Moves the caller's memory into the session, for graphs that only read it. For example, this
+    /// memory can contain the weights of a neural network. The graphs keep the memory alive, and
+    /// the body accesses it through [shared views](Capture::owned). Other owners of the `Arc` may
+    /// read the memory at the same time.
     ///
     /// `own` blocks the host until all work in the context has completed. As a result, all earlier
     /// writes have finished when a capture begins, regardless of whether cudarc tracks events. If a
@@ -233,9 +233,9 @@ impl CaptureSession {
     ///
     /// The planner searches for a plan of the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
-    /// the lower bound of its member. A member is planned separately if its plan exceeds the lower
-    /// bound by more than 2 %. If the options set a larger tolerance, that tolerance applies
-    /// instead.
+    /// the lower bound of its member. A member is planned separately if the peak of its plan
+    /// exceeds the lower bound by more than 2%. If the options set a larger tolerance, that
+    /// tolerance applies instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with
@@ -393,7 +393,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // The null stream and the two default streams have handles of at most 2.
+        // Handles up to 2 belong to the null stream and the two default streams.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

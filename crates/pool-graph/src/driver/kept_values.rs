@@ -114,7 +114,7 @@ impl Resource for Values {
 
 fn drop_quietly<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The panic's payload is leaked, because the payload's destructor could panic as well.
+        // The panic's payload is leaked, because its destructor could panic as well.
         mem::forget(panic);
     }
 }

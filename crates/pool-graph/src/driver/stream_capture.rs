@@ -50,9 +50,9 @@ impl CaptureMode {
 
 /// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
 /// it began, and no other code has the handle of this stream. Therefore, no other code can end the
-/// capture and obtain its graph. Ending the capture on another of its streams invalidates the
-/// capture. The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not
-/// initiated in this stream", driver API).
+/// capture and obtain its graph. Ending a capture on another of its streams invalidates it. The
+/// call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
+/// stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 

@@ -97,8 +97,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     }
 
     /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
-    /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. In
-    /// the first case, [`refusal`](Self::refusal) returns the source's error.
+    /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. If
+    /// the source ran out of memory, [`refusal`](Self::refusal) returns its error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut book = Book::new(next_number(), config.maximum);

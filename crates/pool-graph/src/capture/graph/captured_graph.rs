@@ -349,8 +349,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Checks that the stream is not currently being captured explicitly, and prevents sessions
-    /// from capturing it until the returned value is dropped.
+    /// Fails if the stream is being captured explicitly. Sessions cannot capture the stream until
+    /// the returned value is dropped.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
