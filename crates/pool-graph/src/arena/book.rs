@@ -178,8 +178,7 @@ impl ArenaBook {
     }
 
     /// Restores an earlier state, unless the arena has been reset since that state was copied.
-    /// Afterwards, `earlier` contains a state that is no longer needed, which the caller should
-    /// drop.
+    /// Afterwards, the caller should drop `earlier`, because its state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
@@ -189,8 +188,8 @@ impl ArenaBook {
     }
 
     /// Restores the state that the arena had before the session. If the arena was reset during the
-    /// session, only the policy is restored, and the arena contains no regions. Afterwards, `given`
-    /// contains a state that is no longer needed, which the caller should drop.
+    /// session, only the policy is restored, and the arena contains no regions. Afterwards, the
+    /// caller should drop `given`, because its state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {

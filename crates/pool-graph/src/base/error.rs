@@ -132,8 +132,8 @@ pub enum GraphMemoryError<E> {
     /// The pool has been disposed of.
     #[error("the pool has been disposed of: create another pool")]
     Disposed,
-    /// A capture session or its graph is using the arena. During this time, no other code can
-    /// allocate from the arena.
+    /// A capture session or its graph is using the arena. No other code can allocate from an arena
+    /// that a session or its graph is using.
     #[error(
         "the arena at {address:#x} is in use by a capture session or its graph: acquire from the \
          capture, or create another arena"

@@ -9,7 +9,7 @@ use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 
 /// The maximum number of regions that a single call can create. A single call can add a chunk and
-/// split the chunk into three regions.
+/// split it into three regions.
 const REGIONS_OF_A_CALL: usize = 3;
 
 /// The capacity that must be reserved in the lists of regions.

@@ -1,4 +1,4 @@
-//! The statistics of a pool, which are available as numbers and as a printed table.
+//! Statistics about a pool, available as numbers and as a printed table.
 
 use std::fmt;
 

@@ -1,9 +1,8 @@
 //! A check that every node of a graph has an owner. An operation of the capture owns the node that
 //! it added, which is identified by its kind and addresses. A scope owns its kernel launches, and
 //! any fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
-//! nodes of the enqueued work. A node without an owner was not added through the capture, but by
-//! other code, for example on another thread. The check rejects a graph if one of its nodes has no
-//! owner.
+//! nodes of the enqueued work. A node without an owner was added by code outside the capture, for
+//! example on another thread. The check rejects a graph if one of its nodes has no owner.
 
 use std::collections::HashMap;
 
@@ -106,7 +105,7 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the kind of the node. The child graph, and not the node itself, accesses memory.
+    /// names only the kind of the node. The child graph, not the node itself, accesses memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

@@ -233,9 +233,8 @@ pub enum CaptureError {
         size: usize,
     },
     /// The steps of the body differ from the steps that the body must repeat. A capture must repeat
-    /// the steps of the dry run that its plan is based on, and an update must repeat the steps of
-    /// its graph. A step also differs if it uses a different block, or if it writes to a block that
-    /// was only read before.
+    /// the steps of its plan's dry run. An update must repeat the steps of its graph. A step also
+    /// differs if it uses a different block, or if it writes to a block that was only read before.
     #[error(
         "step {step} of the body differs from the dry run or graph that the body must repeat \
          ({planned} steps): probe or capture the current body again"

@@ -125,7 +125,7 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
 }
 
 // The `Error` trait is not derived, because the derive macro supports `transparent` only for types
-// with a single field. A failed capture displays the text of its error, and has the same source.
+// with a single field. The text and the source of the error are forwarded unchanged.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

@@ -341,7 +341,7 @@ impl CaptureSession {
     }
 
     /// Moves the session to its second state, with an arena that belongs only to this session.
-    /// Temporaries are allocated from the arena's current offset.
+    /// Temporaries are allocated starting at the arena's current offset.
     fn with_arena(
         self,
         arena: CudaArena,

@@ -54,8 +54,8 @@ pub(crate) enum Purpose<'p> {
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share. The graph's host arguments are identified
-    /// by the same number.
+    /// The number that all captures of the graph share. This number also identifies the graph's
+    /// host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
@@ -175,8 +175,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of uses in which each leased block is read once. Operations that write to a
-    /// block record this later.
+    /// Returns a set of uses that contains a read of each leased block. Operations that write to a
+    /// block record their writes later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -292,8 +292,8 @@ impl CaptureSetup {
     }
 }
 
-/// Describes a temporary and its offset in the arena in the verifier's format. The closure `number`
-/// returns the index of a node.
+/// Converts a temporary and its offset into the verifier's format. The closure `number` returns the
+/// index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
     RegionLayout {
@@ -323,7 +323,7 @@ impl<'p> Purpose<'p> {
     }
 
     /// Checks that the temporaries of an update are at the same offsets as those in the graph. If
-    /// the body repeats its steps, the offsets can differ only in a linear arena. Such an arena
+    /// the body repeats its steps, the offsets can differ only in a linear arena. A linear arena
     /// reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };

@@ -29,7 +29,7 @@ struct BlockUse {
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds the use of a block by work on a stream. Fails if a graph on another stream uses the
+    /// Adds a use of a block by the work on a stream. Fails if a graph on another stream uses the
     /// block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,

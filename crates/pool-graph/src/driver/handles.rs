@@ -176,7 +176,7 @@ impl Executable {
     /// "Updating Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph
     /// update was not performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner result contains an error if the driver refuses the update. If the driver refuses,
+    /// The inner result contains an error if the driver refuses the update. After a refused update,
     /// the executable graph is unchanged.
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 //! advance.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
-//! and the second is for the minimum size. The third request is like the second, but follows the
-//! freeing of all idle chunks. The lock is released between these requests, so each attempt checks
-//! the available memory again.
+//! and the second is for the minimum size. The third request is for the minimum size again, after
+//! all idle chunks have been freed. The lock is released between these requests, so each attempt
+//! checks the available memory again.
 
 use pool_core::reserve::Reserve;
 

@@ -82,8 +82,8 @@ impl Pass {
         known.copied().unwrap_or_default()
     }
 
-    /// Selects the next sources for this pass. Returns the number of pairs in `asked` that belong
-    /// to these sources.
+    /// Selects the next sources for this pass. Returns the number of pairs in `asked` whose sources
+    /// were selected.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of the sources in `asked`. All of these sources must belong to this pass.
+    /// Returns the bits of the sources in `asked`. All sources in `asked` must belong to this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
@@ -127,8 +127,8 @@ impl Pass {
     }
 }
 
-/// Checks which claims are false. `asked` contains pairs of a source and the source's owner. The
-/// closure `furthest` returns the highest position in a set, and `yes` returns the sources of a
+/// Determines which claims are false. `asked` contains pairs of a source and the source's owner.
+/// The closure `furthest` returns the highest position in a set, and `yes` returns the sources of a
 /// pass that reach a set. The function calls `no` with the number of each claim that is false.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,

@@ -16,7 +16,7 @@
 //! The *key* of a region is the highest position of its last uses. The order of the regions agrees
 //! with the order of their keys. If A is before B, all last uses of A precede all last uses of B.
 //! If the edges do not confirm the lifetime of a region, this region is neither before nor after
-//! any other region. A pair that contains such a region is therefore never ordered, regardless of
+//! any other region. A pair with an unconfirmed region is therefore never ordered, regardless of
 //! the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new

@@ -162,8 +162,8 @@ impl Account {
     }
 
     /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
-    /// because a destructor calls it. If this makes the trace differ from the plan, the next step
-    /// or the end of the capture returns an error.
+    /// because a destructor calls it. If the trace no longer matches the plan, the next step or the
+    /// end of the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
@@ -247,8 +247,8 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Records the end of work that has added nodes to a stream after the nodes `before`. This work
-    /// becomes a separate span. Returns the stream's last nodes.
+    /// Records the end of work that began on a stream after the nodes `before`. This work becomes a
+    /// separate span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
         stream: usize,
@@ -404,8 +404,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates the memory of a view for a stream that takes part in the capture. Returns the
-    /// number of the new region.
+    /// Allocates memory for a view on a stream that takes part in the capture. Returns the number
+    /// of the new region.
     pub(super) fn acquire(
         &mut self,
         stream: usize,

@@ -1,6 +1,6 @@
 //! The methods of an account that record scopes and lent views. The capture cannot observe the
-//! individual operations of a scope. It therefore records the scope's work as a whole when the
-//! scope ends.
+//! individual operations of a scope. The capture therefore records the scope's work as a whole when
+//! the scope ends.
 
 use super::account::Account;
 use super::call_site::CallSite;

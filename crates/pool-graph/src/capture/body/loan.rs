@@ -18,8 +18,8 @@ use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
 /// A view of the capture's memory that is lent to a stream. The loan provides device views.
-/// Launches and copies can use them together with views from a [scope](Capture::scope) on the same
-/// stream.
+/// Launches and copies can use these views together with views from a [scope](Capture::scope) on
+/// the same stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
 /// ([`CaptureError::Lent`]), because the capture does not record how device views are used. When

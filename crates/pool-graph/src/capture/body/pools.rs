@@ -38,8 +38,7 @@ pub(super) struct DryStream {
 }
 
 impl DryStream {
-    /// Creates a stream and begins a capture of this stream. The capture shares ownership of
-    /// `values`.
+    /// Creates a stream and begins to capture it. The capture shares ownership of `values`.
     pub(super) fn new(
         context: &Arc<CudaContext>,
         values: &Arc<KeptValues>,

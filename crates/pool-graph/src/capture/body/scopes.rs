@@ -110,9 +110,9 @@ impl<'c> Capture<'c> {
     /// If a scope is already open on the same stream, the call fails with
     /// [`CaptureError::ScopeOpen`]. Otherwise, the call fails with the driver's error code.
     ///
-    /// The end of a scope is also a step of the body. This step may differ from the planned step,
-    /// for example if the body ignores an error. If the steps differ, the next step or the end of
-    /// the capture fails with [`CaptureError::Diverged`].
+    /// Ending a scope is also a step of the body. This step may differ from the planned step, for
+    /// example if the body ignores an error. If the steps differ, the next step or the end of the
+    /// capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,

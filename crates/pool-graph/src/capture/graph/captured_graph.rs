@@ -41,10 +41,10 @@ use crate::verify::Verification;
 ///   leases can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
-///   Dropping the graph synchronizes this stream, and then drops the executable graph, the graph,
-///   the state and the leases, in this order. If another thread is capturing at this time, the
-///   state and the leases are dropped immediately. The driver's objects are destroyed only after
-///   that capture has ended. If the stream cannot be synchronized, nothing is freed.
+///   Dropping the graph first synchronizes this stream. The executable graph, the graph, the state
+///   and the leases are dropped afterwards, in this order. If another thread is capturing at this
+///   time, the state and the leases are dropped immediately. The driver's objects are destroyed
+///   only after that capture has ended. If the stream cannot be synchronized, nothing is freed.
 ///   Synchronization fails while the stream is being captured explicitly, or if the driver returns
 ///   an error and the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that

@@ -44,7 +44,7 @@ impl<S> CapturedGraph<S> {
     /// or a replay has left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. An
-    /// attempt fails with [`CaptureError::Lent`].
+    /// attempt to do so fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -90,8 +90,8 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// Returns the number of bytes that a [`scope`](Self::scope) can use. These bytes are the part
-    /// of the arena that belongs to the arena's graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) can use. The scope can use the
+    /// part of the arena that belongs to the arena's graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();

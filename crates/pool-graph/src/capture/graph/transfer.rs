@@ -26,8 +26,8 @@ impl<S> CapturedGraph<S> {
     /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
     /// is too small. Fails with [`CaptureError::NotOwned`] if the graph does not keep the slice, or
     /// if the slice is too small. Fails with [`CaptureError::WrongContext`] if the memory is on
-    /// another device. The call also fails if the host cannot allocate page-locked memory. It can
-    /// also return the same errors as [`synchronize`](Self::synchronize).
+    /// another device. The call also fails if the host cannot allocate page-locked memory. The call
+    /// can also return the same errors as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
@@ -73,8 +73,8 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // A graph on another stream may read the block at any time, so the block must not be shared
-        // with such a graph.
+        // A graph on another stream could read the block at any time, so no such graph may use the
+        // block.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
             alone.add(block.id(), self.stream(), true)?;

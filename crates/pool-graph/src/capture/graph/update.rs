@@ -56,7 +56,7 @@ impl<S> CapturedGraph<S> {
     /// performs different steps than before. Fails with [`CaptureError::Moved`] if a temporary is
     /// at a different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old
     /// nodes with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream
-    /// is being captured. It can also return the same errors as a
+    /// is being captured. An update can also return the same errors as a
     /// [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
