@@ -1,8 +1,8 @@
 //! The index of free regions for best-fit allocation. The index stores one list for each size, and
 //! a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the smallest
 //! suitable region without searching all regions. Free regions that are larger than a chunk are
-//! rare, so a single sorted list stores all of them. Capacity for the largest possible number of
-//! these regions is reserved in advance.
+//! rare, so a single sorted list stores all of them. The capacity of this list is reserved in
+//! advance for the largest possible number of regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
 

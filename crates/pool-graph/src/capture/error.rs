@@ -288,7 +288,7 @@ pub enum CaptureError {
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
     /// returns this error, the capture fails with the same error. The text of that error states the
-    /// cause. Otherwise the cause is unknown, because the driver does not report which call
+    /// cause. Otherwise, the cause is unknown, because the driver does not report which call
     /// invalidated the capture. The text of the error `Invalidated` therefore lists all possible
     /// calls, with advice for each call.
     #[error(

@@ -49,11 +49,11 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// Every method may be called from any thread. A single lock protects the pool's tables, and the
 /// lock is held only while these tables are read or changed. The pool never holds the lock while it
-/// calls the source, or while it allocates or frees host memory. A thread that finds no free block
-/// waits if another thread is requesting memory from the source, until that request has ended. If
-/// several threads use the pool, the order of their calls determines which addresses each thread
-/// receives. Equal addresses after a reset are therefore guaranteed only for a fixed sequence of
-/// calls, not if threads race with each other.
+/// calls the source, or while it allocates or frees host memory. If another thread is requesting
+/// memory, a thread that finds no free block waits until that request has ended. If several threads
+/// use the pool, the order of their calls determines which addresses each thread receives. Equal
+/// addresses after a reset are therefore guaranteed only for a fixed sequence of calls, not if
+/// threads race with each other.
 ///
 /// # Host memory
 ///

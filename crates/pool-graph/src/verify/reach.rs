@@ -127,9 +127,9 @@ impl Pass {
     }
 }
 
-/// Determines which claims are false. `asked` contains pairs of a source and the source's owner.
-/// The closure `furthest` returns the highest position in a set, and `yes` returns the sources of a
-/// pass that reach a set. The function calls `no` with the number of each claim that is false.
+/// Determines which claims are false. `asked` contains pairs of a source and its owner. The closure
+/// `furthest` returns the highest position in a set, and `yes` returns the sources of a pass that
+/// reach a set. The function calls `no` with the number of each claim that is false.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,

@@ -1,5 +1,5 @@
-//! The operations that a body can enqueue on the session's streams: fills, copies, and arbitrary
-//! work of the caller.
+//! The operations that a body can enqueue on the session's streams: fills, copies, and the caller's
+//! own work.
 
 use std::sync::Arc;
 

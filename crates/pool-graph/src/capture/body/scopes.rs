@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. They use the same [`Scope`] and the same device views as eager
-//! code, but their pools allocate blocks from the capture's memory.
+//! Scopes in the body of a capture. A capture's scopes use the same [`Scope`] and device views as
+//! eager code, but their pools allocate blocks from the capture's memory.
 
 use std::sync::Arc;
 

@@ -19,8 +19,8 @@ pub(crate) struct Span {
 pub(crate) enum NodeOwner {
     /// The capture itself owns the nodes of the span, and has added exactly these nodes.
     Put(Vec<PutNode>),
-    /// A scope or a lent view owns the nodes of the span. These nodes are kernel launches, or fills
-    /// and copies that access only the graph's memory.
+    /// A scope or a lent view owns the nodes of the span. The nodes of the span are kernel
+    /// launches, or fills and copies that access only the graph's memory.
     Scope,
     /// The caller of `enqueue` owns all nodes of the span.
     Caller,

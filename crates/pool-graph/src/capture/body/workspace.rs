@@ -21,8 +21,8 @@ use crate::capture::error::CaptureError;
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
 /// as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// Before the handle is used eagerly after the capture, its stream must be set again. Setting the
-/// stream detaches the handle from the workspace, which belongs to the graph.
+/// After the capture, the handle's stream must be set again before the handle is used eagerly.
+/// Setting the stream detaches the handle from the workspace, which belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;
