@@ -23,8 +23,8 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// A stacked plan is accepted if its peak is at most this multiple of its lower bound. The
-/// planner's options may set a higher limit.
+/// The ratio of peak to lower bound up to which a stacked plan is accepted. The planner's options
+/// may set a higher limit.
 const TOLERATED: f64 = 1.02;
 
 /// Returns a plan for each member. The planner searches for a plan of the member with the highest

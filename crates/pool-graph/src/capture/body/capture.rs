@@ -1,5 +1,5 @@
-//! A body uses this interface to allocate memory, enqueue work on the session's streams, and order
-//! uses of the same memory.
+//! The interface with which a body allocates memory, enqueues work on the session's streams, and
+//! orders uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -62,14 +62,15 @@ use crate::verify::Verification;
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
 ///   check that it is not lent.
-/// - On the host, the driver copies only to and from buffers of a
-///   [`StagingPool`](crate::StagingPool). Each buffer stays unchanged until an event that follows
-///   the buffer's copy has completed. The graph keeps the copied blocks and their leases until the
-///   copies have completed. If a ticket is forgotten, its buffer is never reused.
-/// - Each driver handle of the graph owns the functions that scopes have launched and the values
-///   that were passed to [`keep`](crate::Capture::keep). A handle owns these values until the
-///   driver has destroyed the handle. A caller that enqueues other work promises that the modules
-///   of this work stay loaded.
+/// - *Copies that feed the graph without waiting run on the same stream.* On the host, the driver
+///   copies only to and from buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
+///   unchanged until an event that follows the buffer's copy has completed. The graph keeps the
+///   copied blocks and their leases until the copies have completed. If a ticket is forgotten, its
+///   buffer is never reused.
+/// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
+///   functions that scopes have launched and the values that were passed to
+///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed the
+///   handle. A caller that enqueues other work promises that the modules of this work stay loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|
