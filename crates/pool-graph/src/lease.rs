@@ -70,7 +70,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns descriptions of the leased blocks at the time that the lease was created. If the
+    /// Returns descriptions of the leased blocks, as they were when the lease was created. If the
     /// lease holds an arena, the slice is empty.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {

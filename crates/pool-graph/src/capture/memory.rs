@@ -107,7 +107,7 @@ impl GraphMemory {
 pub trait KeptMemory: sealed::KeptMemory {}
 
 /// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).
-/// The trait is implemented for blocks of a pool, and for [`OwnedSliceMut`].
+/// Blocks of a pool and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
 /// The identity of a piece of memory that a graph keeps.

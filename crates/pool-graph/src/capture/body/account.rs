@@ -52,10 +52,10 @@ impl Account {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture, which must follow the trace `planned` if a trace is given.
-    /// For an update, the caller passes the number that identifies the graph's captures. `shares`
-    /// initially records each leased block as read. The resulting graph shares ownership of
-    /// `values`.
+    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow
+    /// this trace. For an update, the caller passes the number that identifies the graph's
+    /// captures. `shares` initially records each leased block as read. The resulting graph shares
+    /// ownership of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,

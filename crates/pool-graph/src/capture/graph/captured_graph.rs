@@ -56,9 +56,9 @@ use crate::verify::Verification;
 /// - *An update takes effect completely or not at all.* An update is a separate capture that uses
 ///   the graph's memory. The body of the update performs the same steps as before, and the result
 ///   is verified in the same way as the first capture. The old nodes and their host memory are
-///   destroyed only when no run uses them. By then, all earlier runs have completed, and all later
-///   runs use the new nodes. If the driver does not report whether the update took place, the graph
-///   keeps the host memory of both the old and the new nodes.
+///   destroyed only when no run uses them. At that point, all earlier runs have completed, and all
+///   later runs use the new nodes. If the driver does not report whether the update took place, the
+///   graph keeps the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
 ///   check that it is not lent.

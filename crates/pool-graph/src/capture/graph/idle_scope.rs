@@ -43,8 +43,8 @@ impl<S> CapturedGraph<S> {
     /// the other streams that were used. A scope may overwrite any contents that an earlier scope
     /// or a replay has left in this memory.
     ///
-    /// While the scope is open, no graph that shares the arena can be replayed or updated. An
-    /// attempt to do so fails with [`CaptureError::Lent`].
+    /// While the scope is open, no graph that shares the arena can be replayed or updated. A replay
+    /// or an update during this time fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
