@@ -18,8 +18,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// dropped, the leased memory stays at its address and is not reused.
 ///
 /// A type that owns a captured graph should declare its leases after the executable graph. Rust
-/// drops fields in the order of their declaration, so the memory is then released last. If the pool
-/// or arena is dropped before its leases, the memory is freed when the last lease is dropped.
+/// drops fields in the order of their declaration, so this order releases the memory last. If the
+/// pool or arena is dropped before its leases, the memory is freed when the last lease is dropped.
 /// `Lease` does not implement `Clone`, because each graph owns its own leases.
 #[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
@@ -40,9 +40,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// Returns an error if one of the blocks belongs to another pool, has already been returned, or
-    /// was freed by a reset. In these cases, none of the blocks is leased. The call also fails if
-    /// the host cannot allocate memory for the lease, or if the pool has been
-    /// [disposed of](Self::dispose).
+    /// was freed by a reset. If the call fails, none of the blocks is leased. The call also fails
+    /// if the host cannot allocate memory for the lease, or if the pool has been [disposed
+    /// of](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
@@ -70,8 +70,8 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns the descriptions of the leased blocks, as they were when the lease was created. If
-    /// the lease holds an arena, the slice is empty.
+    /// Returns descriptions of the leased blocks, as they were when the lease was created. If the
+    /// lease holds an arena, the slice is empty.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {

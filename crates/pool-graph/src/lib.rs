@@ -1,15 +1,15 @@
-//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses. The
-//! memory at these addresses must therefore stay in place, and must not be reused, for as long as
+//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses.
+//! Therefore, the memory at these addresses must stay in place and must not be reused as long as
 //! the graph may be replayed.
 //!
 //! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
-//! [`CudaArena`] is a single buffer. A capture allocates from it by advancing an offset. A
+//! [`CudaArena`] is a single buffer. A capture allocates from the arena by advancing an offset. A
 //! [`Lease`] keeps blocks or an arena alive for a graph. Until a lease is dropped, the leased
 //! memory is neither reused nor freed, even if the pool or arena has been dropped.
 //!
 //! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates memory
-//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. Such a source
-//! is useful for tests and for planning without a GPU.
+//! on a GPU. [`SyntheticMemory`] returns addresses that do not refer to real memory. This source is
+//! useful for tests and for planning without a GPU.
 //!
 //! ```
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -31,9 +31,9 @@
 //! memory of its nodes. A dry run determines how much memory the work needs and computes a plan
 //! before any memory is allocated. [`verify_layout`] checks the resulting layout against the nodes
 //! and edges of the graph. Inside a capture, `Capture::scope` provides the same `Scope<'_, Cuda>`
-//! as outside a capture, but with blocks from the capture's arena. `CapturedGraph::update` changes
-//! the parameters of a graph's nodes. A `StagingPool` transfers data to and from replays without
-//! making the host wait for the device.
+//! as eager code, with blocks from the capture's arena. `CapturedGraph::update` changes the
+//! parameters of a graph's nodes. A `StagingPool` transfers data to and from replays without making
+//! the host wait for the device.
 //!
 //! The document `docs/graphs.md` in the repository describes the effect of each call in each state.
 //!

@@ -1,5 +1,5 @@
-//! The bookkeeping of an arena, which computes offsets and checks limits without accessing the
-//! arena's memory. The caller reserves host memory for a region's record before each allocation.
+//! Arena bookkeeping, which computes offsets and checks limits without accessing the arena's
+//! memory. The caller reserves host memory for a region's record before each allocation.
 
 use super::live_regions::LiveRegions;
 use super::plan::Divergence;
@@ -25,10 +25,10 @@ pub(super) struct ArenaBook {
     live: LiveRegions,
     /// The number of allocations since the last reset.
     allocations: u64,
-    /// `true` if an allocation has differed from the plan. All later allocations are then placed
+    /// `true` if an allocation has differed from the plan, so that all later allocations are placed
     /// after the planned bytes.
     off_plan: bool,
-    /// `true` if the arena has rejected a capture because the capture's streams fork.
+    /// `true` if the arena has rejected a capture because the capture forks into several streams.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,
@@ -100,7 +100,7 @@ impl ArenaBook {
         Deallocation::Region { bytes }
     }
 
-    /// Counts a deallocation of a region that is unknown or belongs to another owner.
+    /// Counts a deallocation whose region is unknown or belongs to another owner.
     pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
         Deallocation::Foreign
@@ -124,15 +124,15 @@ impl ArenaBook {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// Deallocates all regions, and invalidates all captures that use these regions.
+    /// Deallocates all regions, and invalidates all captures that use them.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
         self.begin();
     }
 
-    /// Copies the state, storing the live regions in `room`. If the capacity of `room` is too
-    /// small, the method returns the required capacity as an error.
+    /// Copies the state, and stores the copied regions in `room`. Returns the required capacity as
+    /// an error if `room` is too small.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {
@@ -162,7 +162,7 @@ impl ArenaBook {
     }
 
     /// Returns a copy of this state with a different policy and without any regions. New regions
-    /// are allocated at the offset `floor` and above.
+    /// are allocated at offset `floor` or above.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -170,15 +170,15 @@ impl ArenaBook {
         self
     }
 
-    /// Returns the number of bytes that are in use in this state, or 0 if the arena has been reset
-    /// since the state was copied. A planned arena uses no bytes before its first allocation.
+    /// Returns the number of bytes in use in this state, or 0 if the arena has been reset since the
+    /// state was copied. A planned arena uses no bytes before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
     /// Restores an earlier state, unless the arena has been reset since that state was copied.
-    /// After the call, `earlier` contains the host memory that the caller should free.
+    /// Afterwards, the caller should drop `earlier`, because its state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
@@ -187,9 +187,9 @@ impl ArenaBook {
         }
     }
 
-    /// Restores the state that the arena had before the session. If the arena has been reset during
-    /// the session, only the policy is restored, and the arena contains no regions. After the call,
-    /// `given` contains the host memory that the caller should free.
+    /// Restores the state that the arena had before the session. If the arena was reset during the
+    /// session, only the policy is restored, and the arena contains no regions. Afterwards, the
+    /// caller should drop `given`, because its state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
@@ -311,8 +311,8 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Moves the cursor back to the end of the last live region. Regions are allocated at
-    /// increasing offsets, so the last region in the list also has the highest offset.
+    /// Moves the offset of the next region back to the end of the last live region. Regions are
+    /// allocated at increasing offsets, so the last region in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {

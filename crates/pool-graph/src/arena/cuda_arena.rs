@@ -19,8 +19,8 @@ use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
 /// A bump arena for the memory of captured graphs. The arena is a single buffer at a fixed address,
-/// which is allocated outside the capture. Each region starts at a multiple of 256 and occupies at
-/// least 256 bytes, even if its requested size is 0.
+/// allocated outside the capture. Each region starts at a multiple of 256 and occupies at least 256
+/// bytes, even if its requested size is 0.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -86,7 +86,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
-    /// is aligned to 256 bytes. In an arena without a plan, every live region has a unique address,
+    /// is aligned to 256 bytes. If an arena has no plan, every live region has a unique address,
     /// even if its size is 0.
     ///
     /// # Errors
@@ -109,8 +109,8 @@ impl<M: MemorySource> CudaArena<M> {
     /// reuse the region's bytes. In all other cases, the call only updates the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
-    /// Captured code may also drop allocations that it made before the capture. While a capture
-    /// session or its graph uses the arena, the arena counts every call but otherwise ignores it.
+    /// Captured code may also drop memory that it allocated before the capture. While a capture
+    /// session or its graph uses the arena, a call to this method only updates the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
@@ -119,21 +119,20 @@ impl<M: MemorySource> CudaArena<M> {
         book.deallocate(address)
     }
 
-    /// Records that the capture that uses this arena forks into several streams.
+    /// Records that the capture using this arena forks into several streams.
     ///
     /// # Errors
     ///
     /// Returns an error if the policy of the arena is [`Linear`](ArenaPolicy::Linear). A linear
-    /// arena reuses bytes in the order of the calls, but this order does not apply to work on
-    /// forked streams. The caller must then discard the capture. The arena rejects all allocations
-    /// until it is reset.
+    /// arena reuses bytes in the order of the calls, but forked streams do not run their work in
+    /// this order. After this error, the caller must discard the capture. The arena rejects all
+    /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().forked()
     }
 
-    /// Deallocates all regions. Graphs that were captured with this arena must not be replayed
-    /// after the reset, and [`Lease::check`](crate::Lease::check) returns an error for their
-    /// leases.
+    /// Deallocates all regions. After the reset, graphs that were captured with this arena must not
+    /// be replayed. [`Lease::check`](crate::Lease::check) returns an error for their leases.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
@@ -175,7 +174,7 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: false }
     }
 
-    /// Creates a session's handle for an arena that was [given](Self::give_away) to this session.
+    /// Creates a handle for a session to which the arena was [given](Self::give_away).
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }

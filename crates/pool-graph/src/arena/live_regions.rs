@@ -1,5 +1,5 @@
-//! The live regions of an arena, in the order of their allocation. A hash table maps an offset to
-//! the region that starts at this offset. Capacity for the next region is reserved in advance,
+//! The live regions of an arena, in the order of their allocation. A hash table maps each offset to
+//! the region that starts at that offset. Capacity for the next region is reserved in advance,
 //! before the arena's lock is acquired.
 
 use std::mem;
@@ -21,8 +21,8 @@ struct LiveRegion {
     is_live: bool,
 }
 
-/// The live regions of an arena. Several planned regions may start at the same offset. In this
-/// case, a lookup finds the newest of these regions.
+/// The live regions of an arena. If several planned regions start at the same offset, a lookup
+/// finds the newest one.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
     /// All regions in the order of allocation. A deallocated region stays in the list until all
@@ -72,7 +72,7 @@ impl LiveRegions {
         self.regions.len()
     }
 
-    /// Copies the regions to `room`, replacing its contents. Returns `false` if the capacity of
+    /// Copies the regions to `room` and replaces its contents. Returns `false` if the capacity of
     /// `room` is too small.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {
@@ -90,8 +90,7 @@ impl LiveRegions {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Deallocates the newest live region that begins at `offset`, and returns the region's size in
-    /// bytes.
+    /// Deallocates the newest live region that begins at `offset`, and returns its size in bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);

@@ -1,5 +1,5 @@
-//! Marks that store the state of an arena at the start of a capture. If the capture fails, the mark
-//! restores this state. During an update of the graph, the mark ensures that the update allocates
+//! Arena marks, which store the state of an arena at the start of a capture. If the capture fails,
+//! the mark restores this state. During a graph update, the mark ensures that the update allocates
 //! the same regions as the capture.
 
 use std::ops::Deref;
@@ -16,8 +16,8 @@ use crate::source::MemorySource;
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// The regions that have been allocated since a mark. When this value is dropped, these regions are
-/// deallocated, and the arena returns to its earlier state.
+/// The regions that have been allocated since a mark was created. Dropping this value deallocates
+/// these regions and returns the arena to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -31,9 +31,9 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark. Regions are allocated from the mark on, after the bytes that were used
-    /// before the session. Such a mark is suitable only for a graph that never runs concurrently
-    /// with the arena's other graphs.
+    /// Creates a mark. New regions are placed after the bytes that were in use before the session.
+    /// This mark is suitable only for a graph that never runs concurrently with the arena's other
+    /// graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -56,9 +56,9 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared().book.lock().come_back(&mut given.0);
     }
 
-    /// Sets the arena's state to the mark, so that allocations of the same sizes return the same
-    /// regions as before. If the arena has been reset since the mark was created, the call changes
-    /// nothing. The owner of the mark also holds a lease, which detects the reset.
+    /// Returns the arena to the state of the mark, so that allocations of the same sizes return the
+    /// same regions as before. If the arena has been reset since the mark was created, the call
+    /// changes nothing. The owner of the mark also holds a lease, which detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(
@@ -72,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, and is not held
-/// while the host memory for the copy is allocated.
+/// Copies the state of an arena. The lock is held only while the state is read, and not while host
+/// memory for the copy is allocated.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -86,7 +86,7 @@ fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook,
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Keeps the regions allocated when this value is dropped.
+    /// Prevents the drop of this value from deallocating the regions.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
@@ -122,8 +122,8 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update receives the same regions as the capture, and does not affect allocations that
-        // followed the capture.
+        // An update allocates the same regions as the capture, and does not affect later
+        // allocations.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);

@@ -7,14 +7,14 @@ use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
-/// The response of an arena to an allocation that differs from the arena's plan.
+/// An arena's response to an allocation that differs from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
     /// The arena refuses the allocation and returns an error.
     #[default]
     Refuse,
-    /// The arena places this allocation and all later allocations after the planned bytes, without
-    /// reusing any bytes.
+    /// The arena places this allocation and all later ones after the planned bytes, and never
+    /// reuses bytes.
     FreshBytes,
 }
 
@@ -23,7 +23,7 @@ pub enum Divergence {
 ///
 /// An `ArenaPlan` is created from a planning problem and a solution to this problem. The buffers of
 /// the problem must be in the same order as the capture's allocations. The constructor validates
-/// the plan again with code that is independent of the planner.
+/// the plan a second time, with code that does not depend on the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
     /// The offset and the size of each allocation. Copies of the plan share this list, so copying a

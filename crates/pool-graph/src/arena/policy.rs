@@ -1,4 +1,4 @@
-//! The policies that determine whether and when an arena reuses bytes.
+//! Policies for reusing the bytes of an arena.
 
 use super::plan::ArenaPlan;
 
@@ -7,7 +7,7 @@ use super::plan::ArenaPlan;
 #[non_exhaustive]
 pub enum ArenaPolicy {
     /// The arena never reuses bytes. This policy is correct for every capture, but the arena must
-    /// be as large as all of the capture's allocations together.
+    /// have room for all of the capture's allocations at once.
     #[default]
     Monotone,
     /// The arena reuses the bytes of its last region as soon as that region is deallocated. This

@@ -1,7 +1,7 @@
-//! The regions of an arena, and the result of deallocating a region.
+//! Arena regions, and the result of deallocating one.
 
-/// A region of an arena. An `ArenaRegion` contains the address of the region, but it does not own
-/// the region's memory.
+/// A region of an arena. An `ArenaRegion` contains the region's address, but does not own its
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArenaRegion {
     pub(super) address: u64,
@@ -20,8 +20,8 @@ pub enum Deallocation {
         /// The size of the region in bytes, rounded up to a multiple of 256.
         bytes: u64,
     },
-    /// No live region of the arena begins at the address. The arena has only counted the call in
-    /// its statistics.
+    /// No live region of the arena begins at the address. The call changed nothing except the
+    /// arena's statistics.
     Foreign,
 }
 

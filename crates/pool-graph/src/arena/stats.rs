@@ -1,4 +1,4 @@
-//! The statistics of an arena, which are available as numbers and as a printed table.
+//! Statistics about an arena, available as numbers and as a printed table.
 
 use std::fmt;
 
@@ -17,19 +17,19 @@ pub struct ArenaStats {
     pub remaining_bytes: u64,
     /// The highest end offset of any allocated region, in bytes.
     pub high_water_bytes: u64,
-    /// The total size of all allocated regions in bytes. An arena that never reuses bytes needs at
-    /// least this capacity.
+    /// The total size of all regions that have been allocated, in bytes. An arena that never reuses
+    /// bytes needs at least this capacity.
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The maximum of `live_bytes`. An arena with a smaller capacity could not satisfy these
+    /// The maximum of `live_bytes`. An arena needs at least this capacity to satisfy the same
     /// allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
     /// The number of regions that have been allocated.
     pub allocations: u64,
-    /// The number of deallocations, over the arena's whole lifetime, whose address was not the
+    /// The number of deallocation calls, over the arena's lifetime, for addresses that are not the
     /// start of a live region.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.

@@ -1,5 +1,5 @@
 //! Arenas that are installed on streams. Library code that receives only a stream can look up the
-//! arena for its capture, even if the capture has no session.
+//! arena for its capture, even without a capture session.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ impl InstalledArena {
 /// Methods for arenas whose memory is on a CUDA device.
 impl CudaArena<DeviceMemory> {
     /// Installs this arena on a stream. Code that knows only the stream can look up the arena with
-    /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena are
-    /// kept alive during this time.
+    /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena stay
+    /// alive until the arena is cleared.
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
@@ -67,7 +67,7 @@ impl CudaArena<DeviceMemory> {
     ///
     /// Returns an error if the stream belongs to another device or context, or already has an
     /// arena. The method also returns an error if this arena is already installed. The call also
-    /// fails if the host cannot allocate the entry.
+    /// fails if the host cannot allocate memory for the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
@@ -109,13 +109,13 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Checks that a graph captured with memory of this arena may be replayed. If the policy of the
-    /// arena is [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the
-    /// graph and of its child graphs. Programmatic edges are not counted, because they do not order
-    /// memory accesses.
+    /// Checks that a graph that uses memory of this arena may be replayed. If the arena's policy is
+    /// [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the graph and
+    /// its child graphs. The check ignores programmatic edges, because they do not order memory
+    /// accesses.
     ///
-    /// The check reads the finished graph instead of the capture in progress. While a capture is in
-    /// progress, other code may have access to the stream. Such code could end the capture from
+    /// The check reads the finished graph rather than the capture in progress. While a capture is
+    /// in progress, other code may have access to the stream. This code could end the capture from
     /// another thread and destroy the graph during the check.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl CudaArena<DeviceMemory> {
         self.source().bind().map_err(unread)?;
         // SAFETY: cudarc destroys the graph when the graph's owner is dropped, and the owner is
         // borrowed here. The owner is neither `Send` nor `Sync`, so no other thread has access to
-        // the graph. The owner provides no method that changes the graph.
+        // the graph. The graph's owner has no method that changes the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }
@@ -151,8 +151,8 @@ impl CudaArena<DeviceMemory> {
     }
 }
 
-/// Returns a unique key for the stream. The key includes the context, because the default streams
-/// of all contexts have the same handle.
+/// Returns a key that uniquely identifies the stream. The key includes the context, because the
+/// default streams of all contexts have the same handle.
 fn key(stream: &CudaStream) -> (usize, usize) {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }

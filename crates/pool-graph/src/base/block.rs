@@ -36,19 +36,19 @@ impl fmt::Display for BlockId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// The block is owned by the code that allocated it. Only that code may return the block.
+    /// The block is owned by the code that allocated it. Only the owner may return the block.
     Allocated,
     /// One or more leases keep the block alive for captured graphs. The block stays at its address
     /// until the last of these leases is dropped.
     Leased,
 }
 
-/// A description of a block at the time when the block was allocated or looked up.
+/// Describes a block as it was when it was allocated or looked up.
 ///
-/// A `GraphMemoryBlock` contains an ID and an address, but it does not own the block's memory.
+/// A `GraphMemoryBlock` contains an ID and an address, but does not own any memory.
 /// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,
 /// and methods that receive a stale [`id`](Self::id) return an error. Reading or writing memory
-/// through the address is as unsafe as through any raw pointer. The caller must also order these
+/// through the address is just as unsafe as using a raw pointer. The caller must also order these
 /// accesses on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
@@ -85,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the block's owner at the time when this value was created.
+    /// Returns the owner that the block had when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

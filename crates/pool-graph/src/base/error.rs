@@ -1,6 +1,6 @@
-//! The error type of pools and arenas. Each error states the numbers of the request and of the
-//! pool, and tells the caller what to do. `Display` prints only the error's own message, and
-//! `source` returns the underlying error.
+//! The error type of pools and arenas. Each message states the numbers involved and tells the
+//! caller what to do. `Display` prints only the error's own message, and `source` returns the
+//! underlying error.
 
 use std::fmt;
 
@@ -132,8 +132,8 @@ pub enum GraphMemoryError<E> {
     /// The pool has been disposed of.
     #[error("the pool has been disposed of: create another pool")]
     Disposed,
-    /// A capture session or its graph is using the arena. No other code can allocate from the arena
-    /// during this time.
+    /// A capture session or its graph is using the arena. No other code can allocate from an arena
+    /// that a session or its graph is using.
     #[error(
         "the arena at {address:#x} is in use by a capture session or its graph: acquire from the \
          capture, or create another arena"
@@ -218,7 +218,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// An operation of the source other than an allocation failed.
+    /// The source failed in an operation other than an allocation.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.
@@ -228,7 +228,7 @@ pub enum GraphMemoryError<E> {
     },
 }
 
-/// The planned size of an allocation. The error message states this size after the requested size.
+/// The planned size of an allocation. The error message prints this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

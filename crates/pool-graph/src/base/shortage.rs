@@ -12,9 +12,10 @@ pub enum ArenaShortage {
     Linear,
     /// The arena is smaller than its plan requires.
     SmallerThanPlan,
-    /// The plan does not contain the allocation, and too few bytes remain after the planned bytes.
+    /// The plan does not contain the allocation, and there is not enough room after the planned
+    /// bytes.
     NotInPlan,
-    /// The arena was created for a different graph, whose plan requires fewer bytes.
+    /// The arena was created for a different graph, which needs fewer bytes.
     MadeForAnotherGraph,
     /// A scope that runs between replays needs more bytes than the graph's arena contains.
     IdleMemory,

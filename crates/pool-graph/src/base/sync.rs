@@ -14,9 +14,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// A marker that exists while this thread calls a source or prepares such a call. A thread that is
-/// calling a source never waits for calls from other threads. If an allocator hook re-entered the
-/// pool and waited, it could wait for its own thread and deadlock.
+/// Marks this thread as one that is calling a source or preparing a call. A thread that is calling
+/// a source never waits for calls from other threads. If an allocator hook re-entered the pool and
+/// waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -57,9 +57,9 @@ mod real {
         HAS_WAITED.get()
     }
 
-    /// Waits for a moment, which makes `parking_lot` allocate its record of this thread.
-    /// `parking_lot` allocates this record when a thread first waits, and the thread must not hold
-    /// a lock during the allocation.
+    /// Waits briefly, so that `parking_lot` allocates its record of this thread. `parking_lot`
+    /// allocates this record when a thread first waits, and the thread must not hold a lock during
+    /// the allocation.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());
@@ -105,7 +105,7 @@ mod modelled {
 
     pub(crate) fn get_ready_to_wait() {}
 
-    /// A mutex that, like the mutex of `parking_lot`, is not poisoned by a panic.
+    /// A mutex that is not poisoned by a panic, like the one in `parking_lot`.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 

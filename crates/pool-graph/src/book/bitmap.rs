@@ -6,8 +6,8 @@ const BITS: usize = u64::BITS as usize;
 /// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// The bits for the members, followed by two summary levels. Each bit of a summary level marks
-    /// a nonzero word of the level below.
+    /// One bit for each number below the bound, followed by two summary levels. Each bit of a
+    /// summary level marks a nonzero word of the level below.
     levels: [Vec<u64>; 3],
 }
 

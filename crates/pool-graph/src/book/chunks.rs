@@ -1,13 +1,14 @@
 //! The chunks that the pool has received from its source, in the order in which they were added.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk without leased blocks to sleep. No block is allocated from a sleeping chunk until the pool
-//! grows again. When the pool grows, it wakes a sleeping chunk before it requests memory from the
-//! source. A reset therefore returns a pool to its initial state. If the same requests follow, the
-//! pool finds the same free regions, grows at the same points and uses the same chunks.
+//! chunk to sleep, unless the chunk contains leased blocks. No block is allocated from a sleeping
+//! chunk until the pool grows again. To grow, the pool wakes a sleeping chunk before it requests
+//! memory from the source. A reset therefore returns a pool to its initial state. If the same
+//! requests follow, the pool finds the same free regions, grows at the same points and uses the
+//! same chunks.
 //!
 //! The slots of the chunks that are being returned to the source form a linked list. The caller
-//! stores the head of this list, so releasing a chunk allocates nothing.
+//! stores the head of the list, so that releasing a chunk allocates nothing.
 
 use pool_core::reserve::Reserve;
 
@@ -24,7 +25,7 @@ pub(super) struct Chunk {
     /// The number of bytes that the pool would have requested for the chunk if the pool had no
     /// maximum. The chunk itself may be smaller.
     pub(super) wanted: u64,
-    /// The position of the chunk in the order the chunks were added.
+    /// The position of the chunk in the order in which the chunks were added.
     age: u64,
     /// The slots of the chunks that were added before and after this chunk.
     older: u32,
@@ -33,8 +34,8 @@ pub(super) struct Chunk {
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool's creation.
     pub(super) grown: bool,
-    /// `true` if the chunk is asleep and reserved for the next growth. No block is allocated from
-    /// the chunk during this time.
+    /// `true` if the chunk is asleep, which means that no block is allocated from it until the next
+    /// growth.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
@@ -45,7 +46,8 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece that is being returned to the source, together with the slot of the next such piece.
+    /// A piece that is being returned to the source, and the slot of the next piece that is being
+    /// returned.
     Leaving(Piece, u32),
 }
 
@@ -89,7 +91,7 @@ impl Chunks {
         self.slots.move_to(room);
     }
 
-    /// Adds a chunk and returns its slot. The closure `first` receives this slot and creates the
+    /// Adds a chunk and returns its slot. The closure `first` receives the slot and creates the
     /// chunk's first region.
     pub(super) fn add(
         &mut self,
@@ -139,7 +141,7 @@ impl Chunks {
         }
     }
 
-    /// Removes a chunk from the pool, and adds the chunk to the list `leaving`.
+    /// Removes a chunk from the pool and adds it to the list `leaving`.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
@@ -157,8 +159,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece that must be returned to the source, and marks the slot of this piece
-    /// as vacant.
+    /// Returns the next piece that must be returned to the source, and marks its slot as vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };

@@ -1,8 +1,8 @@
 //! The index of free regions for best-fit allocation. The index stores one list for each size, and
 //! a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the smallest
 //! suitable region without searching all regions. Free regions that are larger than a chunk are
-//! rare, so a single sorted list stores all of them. The capacity of the sorted list is reserved
-//! for the maximum number of such regions.
+//! rare, so a single sorted list stores all of them. The capacity of this list is reserved in
+//! advance for the largest possible number of regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
 
@@ -51,8 +51,7 @@ impl FreeIndex {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Inserts a free region. The links of the region then connect this region to other free
-    /// regions of the same size.
+    /// Inserts a free region. The region is linked to the other free regions of the same size.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -109,9 +108,9 @@ impl FreeIndex {
     }
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
-    /// region of sufficient size is suitable. For larger alignments, a region may be large enough
-    /// for the block but have an unsuitable address. The search ends at the latest when it finds a
-    /// region that is large enough regardless of the region's address.
+    /// region that is large enough is suitable. For larger alignments, a region may be large enough
+    /// for the block but have an unsuitable address. The search ends, at the latest, at a region
+    /// that is large enough regardless of its address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {

@@ -1,6 +1,6 @@
-//! Reserved capacity for the lists of a book. Before each call, the pool extends every list that
-//! the call might fill, without holding its lock during these allocations. Once a call has begun,
-//! it therefore completes even if the host is out of memory. Freeing memory does not require any
+//! Reserved capacity for the lists of a book. Before each call, the pool reserves space in every
+//! list that the call might fill, without holding the pool's lock. A call that has begun can
+//! therefore finish even if the host runs out of memory. Freeing memory does not require any
 //! capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
@@ -19,8 +19,8 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists with the required capacity. After the book has moved its contents into these lists,
-/// the fields contain the old lists.
+/// Empty lists that have the required capacity. After the book has moved its contents into the new
+/// lists, these fields contain the old ones.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(super) regions: Vec<ChunkRegion>,
@@ -28,8 +28,8 @@ pub(crate) struct Room {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// An allocation needs capacity for the regions that it creates. If `Need` contains a number of
-/// bytes, the pool also reserves capacity for a new chunk of that size.
+/// An allocation needs capacity for the regions that it creates. If `Need` specifies the size of a
+/// new chunk, the pool also reserves capacity for this chunk.
 impl Reserve for Book {
     type Need = Option<u64>;
     type Lacking = MissingRoom;

@@ -77,8 +77,8 @@ impl Book {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees all blocks that are not leased. Afterwards, the pool behaves as if these blocks had
-    /// never been allocated.
+    /// Frees all blocks that are not leased. Afterwards, the pool behaves as if the freed blocks
+    /// had never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();
@@ -101,9 +101,8 @@ impl Book {
         reset
     }
 
-    /// Adds the free regions of all chunks that are awake to the index. The resulting order does
-    /// not depend on earlier calls, because blocks are always allocated from the first region of
-    /// the oldest chunk first.
+    /// Adds the free regions of all chunks that are awake to the index. The resulting order is
+    /// independent of earlier calls, and regions in older chunks are allocated first.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

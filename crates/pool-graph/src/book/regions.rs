@@ -9,7 +9,7 @@ use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 
 /// The maximum number of regions that a single call can create. A single call can add a chunk and
-/// split the chunk into three regions.
+/// split it into three regions.
 const REGIONS_OF_A_CALL: usize = 3;
 
 /// The capacity that must be reserved in the lists of regions.
@@ -47,14 +47,13 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if the remaining slot numbers may not be sufficient to split a region into
-    /// three.
+    /// Returns `true` if there may be too few slot numbers left to split a region into three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity that must be reserved for the next call. This call may add a chunk and
-    /// split the chunk into three regions. `largest` is the maximum number of free regions that are
+    /// Returns the capacity that must be reserved for the next call. The next call may add a chunk
+    /// and split it into three regions. `largest` is the maximum number of free regions that are
     /// larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
@@ -64,7 +63,7 @@ impl Regions {
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Moves the lists to the memory that has been reserved for them.
+    /// Moves the lists to the memory that was reserved for them.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         self.slots.move_to(regions);
         self.index.put(large);
@@ -103,7 +102,7 @@ impl Regions {
         self.slots.get(slot as usize)
     }
 
-    /// Returns the block in a slot, or `None` if the slot does not contain a block.
+    /// Returns the block in a slot, or `None` if the slot contains something else.
     pub(super) fn taken(&self, slot: u32) -> Option<&BlockRecord> {
         match &self.get(slot)?.state {
             State::Taken(taken) => Some(taken),
@@ -111,8 +110,8 @@ impl Regions {
         }
     }
 
-    /// Returns a mutable reference to the block in a slot, or `None` if the slot does not contain a
-    /// block.
+    /// Returns a mutable reference to the block in a slot, or `None` if the slot contains something
+    /// else.
     pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut BlockRecord> {
         match &mut self.slots.get_mut(slot as usize)?.state {
             State::Taken(taken) => Some(taken),
@@ -131,7 +130,7 @@ impl Regions {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// Adds a single free region for a whole chunk, without adding this region to the index.
+    /// Adds a single free region that covers a whole chunk, but does not add it to the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
@@ -205,8 +204,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees every block of a chunk that is not leased, and calls `freed` for each of these blocks.
-    /// The index must be empty, and this method adds no regions to it.
+    /// Frees all blocks of a chunk that are not leased, and calls `freed` for each of them. The
+    /// index must be empty, and it stays empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {

@@ -16,8 +16,8 @@ use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// Memory that the pool is about to request from its source. The pool already counts this memory as
-/// reserved.
+/// Memory that the pool is about to request from its source. The pool counts this memory as
+/// reserved even before it has received it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
@@ -30,8 +30,8 @@ pub(crate) struct Growth {
 pub(crate) enum AllocationStep {
     /// The allocation is complete.
     Taken(GraphMemoryBlock),
-    /// The caller must wait until another thread has received memory from the source or has
-    /// returned memory to the source.
+    /// The caller must wait until another thread has received memory from the source or returned
+    /// memory to it.
     Wait,
     /// The caller must return these pieces to the source so that the pool stays below its maximum.
     GiveBack(LeavingPieces),
@@ -62,7 +62,7 @@ pub(crate) struct Book {
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
     /// The first serial number that was assigned after the latest reset. The IDs of all blocks with
-    /// smaller serial numbers are stale.
+    /// lower serial numbers are stale.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
@@ -120,7 +120,7 @@ impl Book {
     }
 
     /// Returns the next step of an allocation. `refused` is the size of the request that the source
-    /// has already refused during this allocation. If `may_wait` is `false`, the result is never
+    /// refused earlier in this allocation. If `may_wait` is `false`, the result is never
     /// [`AllocationStep::Wait`].
     pub(crate) fn step<E>(
         &mut self,
@@ -151,8 +151,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory that the source has provided. Returns the requested block in the new
-    /// memory, or `None` if the block does not fit.
+    /// Adds a chunk of memory that the source has provided. Allocates the requested block in the
+    /// new memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -167,8 +167,8 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Ends a growth if the source provided no memory, or if the memory has been returned to the
-    /// source.
+    /// Ends a growth that added no memory, because the source refused the request or took the
+    /// memory back.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
@@ -200,8 +200,8 @@ impl Book {
         Ok(())
     }
 
-    /// Leases either all blocks with these IDs or, if one of the IDs is invalid, none of them.
-    /// `leased` must have enough capacity.
+    /// Leases all blocks with these IDs, or none of them if one of the IDs is invalid. `leased`
+    /// must have enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -281,8 +281,7 @@ impl Book {
     }
 
     /// Allocates a block from memory that the pool already owns. The method uses the smallest
-    /// suitable region in the index, or wakes a sleeping chunk if the index contains no suitable
-    /// region.
+    /// suitable region in the index, or wakes a sleeping chunk if there is no such region.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);

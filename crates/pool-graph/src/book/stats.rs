@@ -1,4 +1,4 @@
-//! The statistics of a pool, which are available as numbers and as a printed table.
+//! Statistics about a pool, available as numbers and as a printed table.
 
 use std::fmt;
 
@@ -61,9 +61,9 @@ pub struct GraphPoolStats {
 
 impl GraphPoolStats {
     /// Returns the external fragmentation of the pool's free memory, as a number between 0 and 1.
-    /// The result is 0 if the free bytes of each chunk form a single block, which is always the
-    /// case after a reset without leases. The result is close to 1 if the free bytes are scattered
-    /// over many small blocks.
+    /// The result is 0 if the free bytes of each chunk form a single block, as they always do after
+    /// a reset without leases. The result is close to 1 if the free bytes are scattered over many
+    /// small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn fragmentation(&self) -> f64 {

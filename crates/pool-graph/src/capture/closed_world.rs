@@ -1,8 +1,8 @@
 //! A check that every node of a graph has an owner. An operation of the capture owns the node that
-//! it added, and the node is identified by its kind and addresses. A scope owns kernel launches,
-//! and fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
-//! nodes of the enqueued work. A node without an owner was added without using the capture, for
-//! example by another thread. The check rejects a graph that contains such a node.
+//! it added, which is identified by its kind and addresses. A scope owns its kernel launches, and
+//! any fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
+//! nodes of the enqueued work. A node without an owner was added by code outside the capture, for
+//! example on another thread. The check rejects a graph if one of its nodes has no owner.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph, and the owners of these nodes that have been found so far.
+/// The nodes of a graph, and the owners that have been found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
     /// The direct predecessors of each node.
@@ -32,10 +32,10 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains the node. A span that began after this first
-    /// span had ended cannot own the node.
+    /// For each node, the first span that contains the node. A span that began after the end of
+    /// this first span cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the most recent span during whose search the node was visited.
+    /// The last span whose search visited each node.
     seen: Vec<Option<usize>>,
 }
 
@@ -105,7 +105,7 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the kind of the node. Only the nodes of the child graph access memory.
+    /// names only the kind of the node. The child graph, not the node itself, accesses memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

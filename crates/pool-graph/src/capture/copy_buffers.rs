@@ -1,7 +1,7 @@
-//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. Even
-//! if a copy runs after its call has failed, the copy therefore does not access the caller's
-//! memory. Unlike the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no
-//! events, because the host waits for each copy immediately.
+//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. A
+//! copy that runs after its call has failed therefore never accesses the caller's memory. Unlike
+//! the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no events, because the
+//! host waits for every copy.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use pool_driver::host_buffer::{HostBuffer, HostPlace};
 /// buffers whose copies may still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// Host memory that is reserved for the record of the first buffer, so that creating this
-    /// buffer allocates no host memory.
+    /// Reserved host memory for the record of the first buffer, so that creating the buffer
+    /// allocates no other host memory.
     place: Option<HostPlace>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
@@ -44,8 +44,8 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer for reuse by the next copy, after the buffer's own copy has completed. All
-    /// earlier copies have completed as well, so their buffers are freed.
+    /// Keeps a buffer whose copy has completed, so that the next copy can reuse it. All earlier
+    /// copies have also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

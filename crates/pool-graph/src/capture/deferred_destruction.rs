@@ -2,7 +2,7 @@
 
 use pool_driver::leftovers::give_back_leftovers;
 
-/// A guard that retries deferred destructions when the guard is dropped at the end of a capture.
+/// A guard that retries deferred destructions when it is dropped at the end of a capture.
 #[derive(Debug)]
 pub(crate) struct DeferredDestruction;
 

@@ -181,7 +181,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory of the session that graphs may only read.
+    /// A fill or a copy in the graph writes to memory that graphs of this session may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
          reading: use `own_mut` for memory that graphs write to"
@@ -232,8 +232,8 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the steps that the body must repeat. These are the steps
-    /// of the dry run that the plan is based on, or of the graph that is being updated. A step also
+    /// The steps of the body differ from the steps that the body must repeat. A capture must repeat
+    /// the steps of its plan's dry run. An update must repeat the steps of its graph. A step also
     /// differs if it uses a different block, or if it writes to a block that was only read before.
     #[error(
         "step {step} of the body differs from the dry run or graph that the body must repeat \
@@ -245,8 +245,8 @@ pub enum CaptureError {
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// During an update, a temporary has been placed at a different offset than in the graph,
-    /// because views were dropped in a different order.
+    /// During an update, views were dropped in a different order, so a temporary is at a different
+    /// offset than in the graph.
     #[error(
         "temporary {temporary} is at offset {now} of the arena in the update, but at offset \
          {before} in the graph: drop views in the same order, or capture another graph"
@@ -256,7 +256,7 @@ pub enum CaptureError {
         temporary: usize,
         /// The offset of the temporary in the captured graph.
         before: u64,
-        /// The offset of the temporary during the update.
+        /// The offset of the temporary in the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -269,8 +269,8 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
-    /// Nodes of some kinds, such as conditional nodes, are not supported. The node may instead be a
+    /// The graph does not show which memory a node accesses, so the node cannot be verified. Nodes
+    /// of some kinds, such as conditional nodes, are not supported. The same error occurs for a
     /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory of a node of kind {kind:?} cannot be verified, because {reason}: use kernels, \
@@ -283,14 +283,14 @@ pub enum CaptureError {
         reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or code outside the session ended or
-    /// restarted the capture. The cause is a call in the body, or a call on another thread that the
-    /// [mode](crate::CaptureMode) forbids.
+    /// restarted the capture. The cause is either a call in the body or a call on another thread
+    /// that the [mode](crate::CaptureMode) forbids.
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
-    /// returns this error, the capture fails with the same error. The text of this error names the
-    /// cause. In all other cases, it is unknown which call invalidated the capture, because the
-    /// driver does not report this call. The text of the error `Invalidated` therefore lists all
-    /// possible calls, with advice for each call.
+    /// returns this error, the capture fails with the same error. The text of that error states the
+    /// cause. Otherwise, the cause is unknown, because the driver does not report which call
+    /// invalidated the capture. The text of the error `Invalidated` therefore lists all possible
+    /// calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran; the possible causes are: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -301,15 +301,15 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`
-    /// and not a mistake of the caller.
+    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`,
+    /// not a mistake by the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
         /// A description of the inconsistency.
         found: &'static str,
     },
-    /// Work was enqueued on a stream of the session without using the capture, and has become part
-    /// of the graph.
+    /// Work was enqueued on a stream of the session by other means than the capture, and has become
+    /// part of the graph.
     #[error(
         "work was submitted to stream {stream:#x} outside the capture, so the graph would not own \
          the memory of the work: submit the work with `enqueue`, or use another stream"
@@ -318,9 +318,9 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// No operation of the capture, no scope and no [enqueued](crate::Capture::enqueue) work has
-    /// added this node of the graph. Either other code has added the node, or a scope has added a
-    /// node of an unsupported kind.
+    /// No operation, scope or [enqueued](crate::Capture::enqueue) work of the capture has added
+    /// this node of the graph. Either other code has added the node, or a scope has added a node of
+    /// an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or keep other threads off the session's streams"
@@ -352,7 +352,8 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including forgotten tickets.
         held: usize,
         /// The number of buffers without a ticket whose copy is still pending. If other code has
-        /// captured such a copy into a graph of its own, the buffer never becomes available again.
+        /// captured a copy from or to the buffer into another graph, the buffer never becomes
+        /// available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -366,8 +367,7 @@ pub enum CaptureError {
         /// The size of each buffer in bytes.
         capacity: usize,
     },
-    /// The argument belongs to another capture, or the length of the new elements differs from the
-    /// length of the graph's argument.
+    /// The argument belongs to another capture, or the new elements have the wrong length.
     #[error(
         "host argument {asked} belongs to a different capture or has a different length: use one \
          of the {arguments} host arguments from the capture that produced this graph"
@@ -393,7 +393,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that a call to cudarc in a body has returned.
+/// Converts an error that cudarc returned to the body of a capture.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })
@@ -410,8 +410,8 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the error chain contains every cause, and that the text of a forwarded error
-    /// appears only once in this chain.
+    /// Checks that the error chain contains every cause, and that no text appears in the chain
+    /// twice.
     #[test]
     fn each_text_is_in_the_chain_once() {
         let refused =

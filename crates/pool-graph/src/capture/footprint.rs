@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound for the peak of every layout. Temporaries with this total size may all be in
-    /// use at the same time.
+    /// A lower bound for the peak of every layout. At some point, temporaries of this total size
+    /// may all be in use.
     pub lower_bound: u64,
 }
 
@@ -94,7 +94,7 @@ impl Probe {
         Self::of_plan(model, regions, trace, planned)
     }
 
-    /// Plans the members of a ladder together. The arena of each member is large enough for all
+    /// Plans the members of a ladder together. Every member's arena is large enough for all
     /// members.
     pub(super) fn ladder(
         members: Vec<BodyRecord>,
@@ -163,8 +163,7 @@ impl Probe {
     /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
     /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
-    /// The record does not contain leased blocks, because the plan does not assign offsets to such
-    /// blocks.
+    /// The record does not contain leased blocks, because they are not part of the plan.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -207,8 +206,8 @@ impl Probe {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must follow step by step, or `None` if a capture may differ
-    /// from the dry run.
+    /// Returns the trace whose steps a capture must repeat, or `None` if a capture may differ from
+    /// the dry run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
@@ -231,7 +230,7 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// Returns the planning problem for a body's temporaries, whose buffers are in allocation order.
+/// Returns the planning problem for a body's temporaries, with the buffers in allocation order.
 /// Returns `None` if there are no temporaries.
 pub(super) fn problem(
     model: &Model,

@@ -1,6 +1,6 @@
 //! Deferred destruction of graphs. The objects of a dropped graph use the queue of deferred frees
 //! in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
-//! therefore destroyed only while no capture of the process is in progress.
+//! therefore destroyed only while no capture is in progress in the process.
 
 use std::mem;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
     /// Destroys the objects immediately, or when the last capture of the process ends. The call
-    /// first waits for the graph's runs, because the caller drops the graph's state after the call.
+    /// first waits for the graph's runs, because the caller will drop the graph's state next.
     pub(crate) fn end(self, place: LeftoversPlace) {
         drop(place.own(self));
         give_back_leftovers();
@@ -59,15 +59,15 @@ impl Resource for GraphLeftovers {
         None
     }
 
-    /// Waits for the graph's runs. The objects are dropped together with this value, and each
-    /// object is destroyed either immediately or later.
+    /// Waits for the graph's runs. The objects are dropped together with this value, but their
+    /// destruction may be deferred.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now, because other graphs may need them and their
-            // release does not invalidate any capture.
+            // These resources are released now, because other graphs may need them, and releasing
+            // them does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -87,8 +87,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams, so that no other session captures them, and waits until the earlier
-    /// work on the streams has completed.
+    /// Reserves all streams, so that no other session captures them, and waits for the earlier work
+    /// on the streams.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

@@ -1,13 +1,13 @@
-//! A common plan for a family of bodies that differ only in one length. The graphs of such a family
-//! form a ladder of bucket sizes.
+//! A shared plan for a family of bodies that differ only in one length. The graphs of a family form
+//! a ladder of bucket sizes.
 //!
-//! The planner solves the problem of the largest member. The resulting plan defines a stack. The
-//! stack specifies the temporaries that lie above each temporary. For every other member, each
-//! temporary is placed at the lowest offset that this stack and the member's own sizes permit.
-//! Temporaries that share bytes in the plan may share bytes in every member, and all other
-//! temporaries keep their order. The stack of the largest member is therefore a valid plan for
-//! every member that uses its temporaries during the same steps. The code verifies this for each
-//! member, and compares the member's peak with the member's lower bound.
+//! The planner computes a plan for the largest member. The resulting plan defines a stack. The
+//! stack specifies which temporaries lie above each temporary. In every other member, each
+//! temporary is placed as low as this stack and the member's own sizes allow. Temporaries that
+//! share bytes in the plan may share bytes in every member, and all other temporaries keep their
+//! order. The stack of the largest member is therefore valid for every member that uses its
+//! temporaries during the same steps. The code verifies this for each member, and compares each
+//! member's peak with its lower bound.
 
 use std::cmp::Reverse;
 
@@ -23,13 +23,13 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The minimum tolerance for a stacked plan, which limits the ratio of the plan's peak to its lower
-/// bound.
+/// The ratio of peak to lower bound up to which a stacked plan is accepted. The planner's options
+/// may set a higher limit.
 const TOLERATED: f64 = 1.02;
 
 /// Returns a plan for each member. The planner searches for a plan of the member with the highest
-/// lower bound. For any other member, the planner searches separately only if the common stack
-/// results in a poor plan for this member.
+/// lower bound. The planner searches separately for another member only if the common stack is a
+/// poor plan for that member.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,
@@ -82,7 +82,7 @@ impl Stack {
     }
 
     /// Returns the offsets that result if the temporaries have different sizes but keep the order
-    /// of this stack. Each temporary starts at the highest end of the temporaries below it. Returns
+    /// of this stack. Each temporary starts where the highest temporary below it ends. Returns
     /// `None` if the number of sizes differs from the number of temporaries.
     fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
         let buffers = problem.buffers();
@@ -92,8 +92,8 @@ impl Stack {
         let mut offsets = vec![0_u64; buffers.len()];
         let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
         for &(begin, which) in &self.by_begin {
-            // A temporary that ends at or before the start of the current temporary lies below the
-            // current temporary, so its new offset is already known.
+            // A temporary below the current one ends at or before its start, so its new offset is
+            // already known.
             while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
                 floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
             }
@@ -140,9 +140,8 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// This test checks with independent code that the plan of every member is valid. The test also
-    /// checks that each plan's peak is either near the lower bound, or no higher than the peak of a
-    /// separate plan.
+    /// This test uses independent code to check that the plan of every member is valid. Each plan's
+    /// peak must also be near the lower bound, or no higher than the peak of a separate plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

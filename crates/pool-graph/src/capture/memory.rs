@@ -1,4 +1,4 @@
-//! The memory of a graph's nodes, which is kept for as long as the graph may run.
+//! The memory that a graph's nodes use, which must exist as long as the graph may run.
 
 use std::mem;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that none of the leased memory has been reused since it was leased, and that the
-    /// arena is not lent.
+    /// Checks that no leased memory has been reused since it was leased, and that the arena is not
+    /// lent.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         drop(self.begin_run()?);
         Ok(())
@@ -102,15 +102,15 @@ impl GraphMemory {
     }
 }
 
-/// Memory that a graph keeps and that [`CapturedGraph::read`](crate::CapturedGraph::read) can read.
-/// The trait is implemented for blocks of a pool, for [`OwnedSlice`], and for [`OwnedSliceMut`].
+/// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read).
+/// Blocks of a pool, [`OwnedSlice`] and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemory: sealed::KeptMemory {}
 
-/// Memory that a graph keeps and that [`CapturedGraph::write`](crate::CapturedGraph::write) can
-/// write to. The trait is implemented for blocks of a pool, and for [`OwnedSliceMut`].
+/// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).
+/// Blocks of a pool and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// The identity of memory that a graph keeps.
+/// The identity of a piece of memory that a graph keeps.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -151,10 +151,10 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
     }
 }
 
-/// Checks that a lease contains this block, by comparing block IDs. It is not sufficient to compare
-/// addresses, because the address of a stale `GraphMemoryBlock` may lie within another leased
+/// Compares block IDs to check that a lease contains this block. Comparing addresses is not
+/// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
 /// block. A block on another device may also be leased, but work on the streams of this context
-/// cannot use such a block.
+/// cannot use it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -176,14 +176,14 @@ pub(crate) fn check_block(
 /// use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The state that the arena had before the session. Captures outside any session may still use
-    /// the regions that were live at that time.
+    /// The state that the arena had before the session. Captures outside the session may still use
+    /// the regions that were live when the session began.
     given: ArenaMark,
     /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
     /// to read or change this flag. A launch holds the lock until the driver call has returned.
     lent: Mutex<bool>,
-    // The claim must be dropped after the arena's earlier state has been restored, so that other
-    // code never observes the session's state.
+    // The claim must be dropped after the arena's earlier state has been restored. Otherwise, other
+    // code could observe the session's state.
     claim: ArenaClaim,
 }
 
@@ -201,9 +201,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the mark that another session of the same arena allocates from. The graph of that
-    /// session runs on the same stream as the arena's other graphs. The mark excludes the bytes at
-    /// the start of the arena that do not belong to these graphs.
+    /// Returns a mark that tells another session of the same arena where to start allocating. The
+    /// graph of that session runs on the same stream as the arena's other graphs. The mark excludes
+    /// the bytes at the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }

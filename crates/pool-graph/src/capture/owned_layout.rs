@@ -1,7 +1,7 @@
-//! The verifier's input for memory that a session owns and that graphs write to. Each turn becomes
-//! a separate region. A turn is either a single write or a group of reads. All turns of the same
-//! memory have the same offset. The verifier therefore checks that each turn is complete before the
-//! next turn begins, as the verifier does for temporaries that share bytes.
+//! Input for the verifier about memory that a session owns and that graphs write to. Each group of
+//! uses becomes a separate region. A group is either a single write or any number of reads. All
+//! groups for the same memory have the same offset. The verifier therefore checks that each group
+//! of uses ends before the next group begins, as it does for temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;
@@ -9,7 +9,7 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// The turns of all owned memory, at offsets that follow the end of the arena.
+/// The groups of uses of all owned memory, as regions at offsets that follow the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset after the end of the arena.
@@ -48,7 +48,7 @@ impl OwnedLayout {
         Self { layout, begin, places }
     }
 
-    /// Returns the offset that represents an address of owned memory. Returns `None` if the address
+    /// Returns the offset that stands for an address of owned memory. Returns `None` if the address
     /// does not belong to owned memory that graphs write to.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);

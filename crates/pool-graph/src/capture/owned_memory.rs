@@ -1,5 +1,5 @@
-//! Memory that was allocated outside a session and that the session then owns. The memory is a
-//! cudarc slice or an owned array from a device pool.
+//! Memory that was allocated outside a session and whose ownership was transferred to the session.
+//! The memory is a cudarc slice or an owned array from a device pool.
 //!
 //! This ownership is sound for three reasons:
 //!
@@ -8,9 +8,10 @@
 //!    or not cudarc tracks events.
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
 //!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
-//!    graphs write has no other owner than the session.
-//! 3. The value that owns the memory is dropped only when the session's graphs no longer run and no
-//!    session is capturing. At this time, the destructor may safely enqueue a free on a stream.
+//!    graphs write to is owned only by the session.
+//! 3. The value that owns the memory is dropped only when none of the session's graphs can run
+//!    anymore and no session is capturing. The destructor may therefore safely enqueue a free on a
+//!    stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -41,8 +42,8 @@ pub trait OwnedSource: sealed::OwnedSource {
     type Element: Element;
 }
 
-/// Device memory that a session can own and that its graphs can write to. Such memory has no other
-/// owner.
+/// Device memory that a session can own and that its graphs can write to. The implementing types
+/// are the only owners of their memory.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
     label = "this memory may have other owners",
@@ -109,9 +110,9 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. The cudarc function that returns this address also makes a given
-/// stream wait for the slice's last write. The given stream is the slice's own stream, which must
-/// not be captured at this time.
+/// Returns the address of a slice. The cudarc function that returns this address also makes the
+/// stream in its argument wait for the slice's last write. The given stream is the slice's own
+/// stream, which must not be captured at this time.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
@@ -119,11 +120,11 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
     // An error that earlier calls left in the context does not belong to this call, so it is stored
-    // in the context again below.
+    // in the context again.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
-    // If the guard were dropped, cudarc would record an event for this call in place of the last
-    // reader's event. However, this call does not read the slice.
+    // If this guard were dropped, cudarc would record an event that replaces the event of the last
+    // reader. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
     // An error from cudarc's wait for the last write is ignored, because the caller waits for the
     // whole context anyway.

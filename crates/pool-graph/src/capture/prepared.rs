@@ -40,7 +40,7 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// The error of a failed capture, together with the state that the graph would have owned.
+/// The error of a failed capture, together with the state that was passed to the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
@@ -125,7 +125,7 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
 }
 
 // The `Error` trait is not derived, because the derive macro supports `transparent` only for types
-// with a single field. A failed capture forwards the text and the source of its error.
+// with a single field. The text and the source of the error are forwarded unchanged.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

@@ -19,7 +19,7 @@ pub(super) fn of(
 }
 
 /// Returns the record with the offsets of a plan. The offsets are omitted if they rely on an order
-/// that only the verifier, not the capture, knows.
+/// that only the verifier has found.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

@@ -1,10 +1,10 @@
-//! The registry of all captures in progress in this process. The registry also contains the streams
-//! of graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a
-//! stream during a capture would become part of the captured graph.
+//! The registry of all captures in progress in this process. The registry also lists the streams of
+//! graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a stream
+//! during a capture would become part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock has been released.
-//! Launching or dropping a graph requires no additional capacity.
+//! Launching or dropping a graph requires no additional space in the registry's lists.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn key(stream: &CudaStream) -> Key {
 }
 
 /// The registration of a stream that graphs may run on. The registration ends when this value is
-/// dropped. While the registration exists, using the stream requires no memory allocation.
+/// dropped. While the registration exists, using the stream does not allocate memory.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
 
@@ -120,7 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, allocates the data for a wait, and returns. The registry may have changed since then.
+/// the lock, prepares the thread for waiting, and returns. The registry may have changed by the
+/// time this function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -139,7 +140,7 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams, and waits while a graph is using one of the streams. Fails if another
+    /// Reserves all streams, and waits until no graph is using any of them. Fails if another
     /// session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
@@ -242,9 +243,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
 /// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Another iteration is necessary only in one case. A session has reserved the stream, has
-    // failed before its capture began, and has released the stream without waiting for its work. A
-    // session that has failed does not reserve the stream again, so the loop ends.
+    // The loop repeats only if a session has reserved the stream, failed before its capture began,
+    // and released the stream without waiting. A session that has failed does not reserve the
+    // stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -255,23 +256,23 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for a stream that no session captures. If the context has been destroyed, which a second
-/// driver call confirms, the stream no longer runs any work. After any other error, work may still
+/// Waits for a stream that no session captures. If the context has been destroyed (a second driver
+/// call confirms this), the stream no longer runs any work. After any other error, work may still
 /// be running.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Other code may begin a capture of the stream at this point. In this case, `synchronize`
-        // fails.
+        // From this point on, other code may begin a capture of the stream. In this case,
+        // `synchronize` fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
     unless_gone(stream.context(), waited)
 }
 
-/// Waits until a session has waited for the stream's earlier work. Returns `false` if the session
-/// has released the stream without waiting for this work.
+/// Blocks until a session has finished waiting for the stream's earlier work. Returns `false` if
+/// the session has released the stream without waiting for this work.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -1,5 +1,5 @@
-//! The resources that the graphs of a session share: the session's streams and the memory of the
-//! graphs' nodes.
+//! The resources that a session's graphs share: the streams, and the memory that the graphs' nodes
+//! use.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the first stream. Captures begin and graphs run on this stream.
+    /// Returns the first stream. Captures begin on this stream, and graphs run on it.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }
@@ -58,8 +58,7 @@ impl SessionResources {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the wait has failed. After an error, work may still be running on the
-    /// stream.
+    /// Returns an error if the wait fails. After an error, work may still be running on the stream.
     pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())
     }

@@ -25,8 +25,8 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a session. In this state, the session collects the streams of the capture and
-/// the blocks that the graph keeps.
+/// The first state of a session. In its first state, a session collects the streams of the capture
+/// and the blocks that the graph keeps.
 ///
 /// Each state of a session has its own type, and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
@@ -61,8 +61,8 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory, and uses collections of the standard library
-/// for this. If the host runs out of memory during a session, a probe, a capture or an update, the
+/// A session records and plans a body in host memory, and uses collections from the standard
+/// library. If the host runs out of memory during a session, a probe, a capture or an update, the
 /// process aborts. Replaying, reading, synchronizing or dropping a graph does not allocate any host
 /// memory.
 #[derive(Debug)]
@@ -108,21 +108,21 @@ impl CaptureSession {
         Self { mode, ..self }
     }
 
-    /// Adds leased blocks to the session, which the graph will then keep. The body uses
-    /// [views of these blocks](Capture::block) to exchange data with other code.
+    /// Adds leased blocks that the session's graphs will keep. The body uses [views of these
+    /// blocks](Capture::block) to exchange data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
     }
 
-    /// Moves memory of the caller into the session, for graphs that only read this memory. The
-    /// weights of a neural network are an example of such memory. The graphs keep the memory alive,
-    /// and the body accesses it through [shared views](Capture::owned). Other owners of the `Arc`
-    /// may read the memory at the same time.
+    /// Moves the caller's memory into the session, for graphs that only read it. For example, this
+    /// memory can contain the weights of a neural network. The graphs keep the memory alive, and
+    /// the body accesses it through [shared views](Capture::owned). Other owners of the `Arc` may
+    /// read the memory at the same time.
     ///
-    /// `own` blocks the host until all work in the context has completed. All earlier writes have
-    /// therefore finished when a capture begins, regardless of whether cudarc tracks events. If a
+    /// `own` blocks the host until all work in the context has completed. As a result, all earlier
+    /// writes have finished when a capture begins, regardless of whether cudarc tracks events. If a
     /// stream of the context is being captured explicitly, this wait invalidates that capture.
     ///
     /// The memory is freed after the session and all its graphs have been dropped, as soon as no
@@ -167,9 +167,9 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Moves memory of the caller into the session, for graphs that read and write this memory. An
-    /// example is state that each replay updates, such as a key-value cache. The body accesses the
-    /// memory through [views](Capture::owned_mut).
+    /// Moves the caller's memory into the session, for graphs that read and write it. An example is
+    /// state that each replay updates, such as a key-value cache. The body accesses the memory
+    /// through [views](Capture::owned_mut).
     ///
     /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
     /// and [`CapturedGraph::write`] can access the memory. In all other respects, this method
@@ -193,9 +193,10 @@ impl CaptureSession {
         self.take(memory, true).map(OwnedSliceMut::new)
     }
 
-    /// Performs a dry run of the body, which records its temporaries and the order of their uses,
-    /// and plans their offsets. A dry run enqueues no work, allocates no device memory and does not
-    /// call the driver. A capture that follows the resulting plan must perform the same steps.
+    /// Performs a dry run of the body, records its temporaries and the order of their uses, and
+    /// plans their offsets. A dry run enqueues no work, allocates no device memory and does not
+    /// call the driver. A capture that uses the resulting plan must perform the same steps as the
+    /// dry run.
     ///
     /// # Errors
     ///
@@ -226,15 +227,15 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Performs a dry run of the body for each state, and derives the plans for all dry runs from a
-    /// single search. A ladder is useful for graphs that differ only in one length, such as a
-    /// bucket size. The probes are returned in the order of the states.
+    /// Performs a dry run of the body for each state, and plans all of these dry runs with a single
+    /// search. A ladder is useful for graphs that differ only in one length, such as a bucket size.
+    /// The probes are returned in the order of the states.
     ///
     /// The planner searches for a plan of the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
-    /// the lower bound of its member. A member is planned separately if its plan exceeds the lower
-    /// bound by more than 2 %. If the options set a larger tolerance, that tolerance applies
-    /// instead.
+    /// the lower bound of its member. A member is planned separately if the peak of its plan
+    /// exceeds the lower bound by more than 2%. If the options set a larger tolerance, that
+    /// tolerance applies instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with
@@ -275,8 +276,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds the given arena to the session, and moves the session to its second state. The arena
-    /// then belongs to the session and its graphs.
+    /// Adds an arena to the session, and moves the session to its second state. The arena belongs
+    /// to the session and its graphs from this call on.
     ///
     /// # Errors
     ///
@@ -286,7 +287,7 @@ impl CaptureSession {
         self.with_arena(arena, None)
     }
 
-    /// Moves the session to its second state, using the arena of another graph on the same stream.
+    /// Moves the session to its second state, with the arena of another graph on the same stream.
     /// The runs of the two graphs never overlap, because both graphs run on this stream. The arena
     /// must be large enough for the larger of the two graphs, but not for both graphs together.
     ///
@@ -327,8 +328,8 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Moves the session to its second state, using a new arena that has the size required by the
-    /// plan. The capture then follows the plan.
+    /// Moves the session to its second state, with a new arena of the size that the plan requires.
+    /// All captures of the session follow this plan.
     ///
     /// # Errors
     ///
@@ -339,8 +340,8 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves the session to its second state, using an arena that belongs only to this session.
-    /// Temporaries are allocated from the arena's current offset.
+    /// Moves the session to its second state, with an arena that belongs only to this session.
+    /// Temporaries are allocated starting at the arena's current offset.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -354,8 +355,8 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The arena is leased before the mark is created, so that the lease can detect a reset
-        // between these two steps.
+        // The lease is created before the mark, so that the lease detects a reset between these two
+        // steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
@@ -392,7 +393,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // The null stream and the two default streams have handles of at most 2.
+        // Handles up to 2 belong to the null stream and the two default streams.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// The streams, the mode and the memory of a session's captures, and the mark that captures
-/// allocate from in the arena.
+/// The streams, the mode and the memory of a session's captures, and the mark in the arena at which
+/// captures start to allocate.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -41,7 +41,7 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose of a run of a body.
+/// The purpose of running a body.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the
@@ -54,8 +54,8 @@ pub(crate) enum Purpose<'p> {
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share. The number also identifies the graph's host
-    /// arguments.
+    /// The number that all captures of the graph share. This number also identifies the graph's
+    /// host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
@@ -73,15 +73,15 @@ pub(crate) struct CaptureOutcome {
 /// A capture in progress, together with the interface that the captured body uses.
 struct RunningCapture<'c> {
     // Rust drops fields in the order of their declaration. If the body fails or panics, the
-    // driver's capture must end first. The stream is then no longer captured when the body's pools
-    // are dropped.
+    // driver's capture must end first. As a result, the stream is no longer captured when the
+    // body's pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
 
 impl RunningCapture<'_> {
-    /// Joins all branches and ends the capture. Returns `None` in place of a graph if another
-    /// thread has invalidated the capture.
+    /// Joins all branches and ends the capture. Returns `None` instead of a graph if another thread
+    /// has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
         // The branches are joined even if the context could not be made current, because an earlier
@@ -175,8 +175,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of uses that contains one read of each leased block. Operations that write to
-    /// a block record their writes later.
+    /// Returns a set of uses that contains a read of each leased block. Operations that write to a
+    /// block record their writes later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -249,8 +249,8 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is a separate allocation, and a copy must not extend from one allocation into
-        // the next.
+        // The arena is a separate allocation, so a copy must not extend beyond the arena into
+        // another allocation.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -292,8 +292,8 @@ impl CaptureSetup {
     }
 }
 
-/// Converts a temporary at an offset in the arena into the verifier's format. The closure `number`
-/// returns the index of a node.
+/// Converts a temporary and its offset into the verifier's format. The closure `number` returns the
+/// index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
     RegionLayout {
@@ -306,8 +306,8 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number that identifies the capture. An update uses the number of its graph, and
-    /// a new graph receives a new number.
+    /// Returns the number that identifies the capture. An update keeps the number of its graph, and
+    /// a new graph gets a new number.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -322,9 +322,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that the temporaries of an update have the same offsets as the temporaries of the
-    /// graph. If the body repeats its steps, the offsets can differ only in a linear arena. Such an
-    /// arena reuses bytes in the order in which views are dropped.
+    /// Checks that the temporaries of an update are at the same offsets as those in the graph. If
+    /// the body repeats its steps, the offsets can differ only in a linear arena. A linear arena
+    /// reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

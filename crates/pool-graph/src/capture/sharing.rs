@@ -17,7 +17,7 @@ static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 /// `true` for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
-    /// The number of the block's pool, and the number of the block within the pool.
+    /// The number of the pool, and the number of the block within the pool.
     block: (u64, u64),
     /// The handle and the context of the stream that uses the block.
     stream: (usize, usize),
@@ -29,7 +29,7 @@ struct BlockUse {
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds the use of a block by work on a stream. Fails if a graph on another stream uses the
+    /// Adds a use of a block by the work on a stream. Fails if a graph on another stream uses the
     /// block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,

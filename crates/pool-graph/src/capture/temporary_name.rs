@@ -12,7 +12,7 @@ pub struct TemporaryName {
     /// includes blocks that scopes allocate.
     pub number: usize,
     /// The name of the method that allocated the temporary (`acquire`, `scope` or `workspace`), and
-    /// the source location of the call in the body.
+    /// the location of its call in the body.
     pub taken_by: Option<(&'static str, &'static Location<'static>)>,
 }
 

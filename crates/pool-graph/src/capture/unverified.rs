@@ -1,6 +1,6 @@
 //! Captures without verification, which are used to test the verifier. A test can modify the
-//! captured graph through the driver's handle. The code that reads all other graphs then reads back
-//! the modified graph.
+//! captured graph through the driver's handle. The modified graph is read back by the same code
+//! that reads all other graphs.
 //!
 //! The `unverified` module is public but hidden, because the tests that require a driver belong to
 //! other packages. No other part of the API exposes the handle of a graph. A

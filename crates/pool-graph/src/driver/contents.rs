@@ -1,6 +1,6 @@
 //! The contents of a graph: its nodes, its edges, and the memory that its fills and copies access.
 //!
-//! The safety proofs in this module rely on the facts that [`handles`](super::handles) lists.
+//! The safety proofs in this module rely on the facts listed in [`handles`](super::handles).
 
 use std::mem::MaybeUninit;
 
@@ -23,7 +23,7 @@ pub(crate) struct Contents {
     /// The device memory that nodes access, as tuples of a node's index, an address and a size.
     /// Nodes of child graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The subset of `accesses` whose nodes write to the memory.
+    /// The subset of `accesses` in which nodes write to memory.
     pub(crate) writes: Vec<(usize, u64, u64)>,
     /// The host memory that nodes access, as tuples of a node's index, an address and a size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
@@ -76,8 +76,8 @@ impl Contents {
     }
 
     /// Returns the kind of a node. If the driver reports the memory that the node accesses, the
-    /// method records this memory. If the node contains a child graph, all memory that the child
-    /// graph accesses is attributed to this node.
+    /// method records this memory. If the node contains a child graph, all memory accesses of the
+    /// child graph count as accesses of this node.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();
@@ -112,7 +112,7 @@ impl Contents {
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        // SAFETY: the struct consists only of integers, so a value with only zero bytes is valid.
+        // SAFETY: the struct consists only of integers, so an all-zero value is valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
         // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
         // to it.

@@ -1,4 +1,4 @@
-//! A check that determines whether the nodes of a captured graph form a simple chain.
+//! Checks whether the nodes of a captured graph form a simple chain.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +50,8 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain if all edges are full and no node is the source or the
-    // target of several edges. A chain must also have one fewer edge than nodes.
+    // A graph without cycles is a chain if all its edges are full and no node has more than one
+    // incoming or outgoing edge. A chain must also have one fewer edge than nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

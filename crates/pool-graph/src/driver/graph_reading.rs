@@ -61,8 +61,8 @@ pub(crate) unsafe fn frontier(
         return Ok(Some(Vec::new()));
     }
     // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
-    // on this stream or the end of the capture. The caller promises that neither of these events
-    // happens during this call.
+    // on this stream or the end of the capture. The caller promises that no other driver call uses
+    // this stream and that the capture does not end during this call.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
@@ -115,8 +115,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the child graph of a node. The result is the graph that the node contains, and not a
-/// copy of this graph. The child graph stays valid as long as the graph that contains the node.
+/// Returns the child graph of a node. The result is the graph inside the node, not a copy of it.
+/// The child graph stays valid as long as the graph that contains the node.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
 //! Owners of the handles that the driver returns for a captured graph. Each handle is destroyed
-//! exactly once, either immediately or later as a deferred free.
+//! exactly once, either immediately or as a deferred free.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
@@ -37,7 +37,7 @@ pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
 pub(crate) enum GraphKind {}
 
 // SAFETY: calls on a graph may be made from any thread, but not concurrently. The `&mut` receivers
-// and the missing `Sync` implementation ensure that such calls never overlap.
+// and the lack of a `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -54,7 +54,7 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session of the process is capturing. During a capture, destroying a graph could
+/// Checks that no session in the process is capturing. During a capture, destroying a graph could
 /// invalidate the capture, even on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
@@ -84,8 +84,8 @@ impl Graph {
         (!handle.is_null()).then(|| Self(place.own(KeepingHandle::new(own(), values()))))
     }
 
-    /// Returns the handle of the graph. The crate uses the handle to read the graph, and tests use
-    /// the handle to modify an unverified graph.
+    /// Returns the handle of the graph. The crate reads the graph through this handle, and tests
+    /// modify unverified graphs through it.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.handle().get()
     }
@@ -122,7 +122,7 @@ pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 enum ExecutableKind {}
 
 // SAFETY: calls on an executable graph may be made from any thread, but not concurrently. The
-// `&mut` receivers and the missing `Sync` implementation ensure that such calls never overlap.
+// `&mut` receivers and the lack of a `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
@@ -171,18 +171,18 @@ impl Executable {
     /// made the context current on this thread. The closure `kind_of` returns the kind of a node in
     /// the other graph.
     ///
-    /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
-    /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
-    /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
-    /// performed" (driver API, `cuGraphExecUpdate`).
+    /// "Updates take effect the next time the graph is launched, so they do not impact previous
+    /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,
+    /// "Updating Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph
+    /// update was not performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner result contains an error if the driver refuses the update. In this case, the
-    /// executable graph is unchanged.
+    /// The inner result contains an error if the driver refuses the update. After a refused update,
+    /// the executable graph is unchanged.
     ///
     /// # Errors
     ///
     /// For any other error, CUDA does not document the outcome, so the caller must keep the memory
-    /// of both graphs. This value keeps the modules of both graphs loaded.
+    /// of both graphs. The executable graph's owner keeps the modules of both graphs loaded.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -207,8 +207,8 @@ impl Executable {
             return updated.map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
-        // The handle is only compared with other handles, because the driver may return a handle
-        // that does not belong to any node of `graph`.
+        // The handle is only compared with other handles, because the driver may return one that
+        // does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

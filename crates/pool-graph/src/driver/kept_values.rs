@@ -2,9 +2,10 @@
 //! the nodes of a graph refer to functions of loaded modules, but the driver does not keep these
 //! modules loaded.
 //!
-//! A capture has three handles: its first stream, its graph and its executable graph. All of them
-//! share ownership of the capture's values. No value is therefore dropped until the driver has
-//! destroyed all of these handles, even if the first attempt to destroy a handle fails.
+//! A capture has three handles, which refer to its first stream, its graph and its executable
+//! graph. All three handles share ownership of the capture's values. The values are therefore
+//! dropped only after all of these handles have been destroyed, even if the first attempt to
+//! destroy a handle fails.
 
 use std::fmt;
 use std::mem;
@@ -36,7 +37,7 @@ pub(crate) struct KeepingHandle<K: HandleKind> {
     // released before the values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates that the driver may or may not have performed.
+    /// The values of updates whose outcome is unknown.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
@@ -71,8 +72,8 @@ impl KeptValues {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory. In this case, the value is
-    /// dropped.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory. If the call fails, the
+    /// value is dropped.
     pub(crate) fn keep(&self, value: Box<dyn Send>) -> Result<(), CudaError> {
         let link = Chain::of(value)?;
         self.0.lock().others.add(link);
@@ -113,7 +114,7 @@ impl Resource for Values {
 
 fn drop_quietly<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The panic's payload is leaked, because the payload's destructor could panic as well.
+        // The panic's payload is leaked, because its destructor could panic as well.
         mem::forget(panic);
     }
 }

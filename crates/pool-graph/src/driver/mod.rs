@@ -1,7 +1,7 @@
 //! The CUDA driver calls that capture streams, read graphs, and manage the handles of graphs. All
-//! other driver calls are in `pool-driver`. The module `gone` of `pool-driver` defines when a
-//! failure of a call that orders work may be ignored. The error code of a failed call is never a
-//! sufficient reason to ignore the failure.
+//! other driver calls are in `pool-driver`. The module `gone` in `pool-driver` defines when a
+//! failure to order work may be ignored. An error code by itself is never a sufficient reason to
+//! ignore a failure.
 //!
 //! The safety proofs of this module rely on three facts:
 //!

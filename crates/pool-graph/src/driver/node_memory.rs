@@ -1,5 +1,5 @@
-//! The memory that a fill or a copy in a graph accesses. The memory is described as the range from
-//! the first accessed byte to the last accessed byte.
+//! The memory that a fill or a copy in a graph accesses. Each access is described as the range from
+//! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
@@ -15,8 +15,8 @@ use pool_driver::cudarc::driver::sys;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
-    /// The driver API does not report the memory that nodes of this kind access, or the kind is
-    /// unknown to this crate.
+    /// This crate does not know nodes of this kind, or the driver API does not report which memory
+    /// they access.
     Kind,
     /// The copy reads or writes a CUDA array. A CUDA array does not have an address.
     Array,
@@ -134,9 +134,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of the given `CUmemorytype` has addresses. Host memory, device memory and
-/// unified memory have addresses, but CUDA arrays do not. Unified memory may be the source or the
-/// target of a copy, and its address is in `srcDevice` or `dstDevice`.
+/// Checks that memory of this `CUmemorytype` has addresses. Host memory, device memory and unified
+/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or the target of
+/// a copy, and its address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -162,7 +162,7 @@ impl End {
 }
 
 impl RowBox {
-    /// Returns the range from the first byte of the box to the last byte of the box.
+    /// Returns the range from the first to the last byte of the box.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -231,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Changes a field of the copy that `copy` returns, and returns whether the memory of the
-    /// changed copy can be read.
+    /// Changes one field of the copy that `copy` returns, and checks whether the memory of the copy
+    /// can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);

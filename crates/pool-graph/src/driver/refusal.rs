@@ -1,4 +1,4 @@
-//! The reasons why the driver refuses to update an executable graph.
+//! The possible reasons for a refused update of an executable graph.
 
 use std::fmt;
 
@@ -18,10 +18,9 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct UpdateRefusal {
-    /// The reason why the driver refused the update.
+    /// The driver's reason for refusing the update.
     pub reason: UpdateReason,
-    /// The kind of the node that caused the refusal, if the reason concerns a single node of the
-    /// new graph.
+    /// The kind of the node that caused the refusal, if a single node of the new graph caused it.
     pub node: Option<NodeKind>,
 }
 
@@ -118,8 +117,8 @@ impl NodeKind {
     }
 
     /// Returns `true` if the memory accesses of a node of this kind are known. Either the driver
-    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) has made
-    /// promises about them. `docs/graphs.md` contains a table of all kinds.
+    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) vouches for
+    /// them. `docs/graphs.md` contains a table of all kinds.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
             self,
@@ -132,7 +131,7 @@ impl NodeKind {
     }
 }
 
-/// Prints the reason why the driver refused an update.
+/// Prints the driver's reason for refusing an update.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {
@@ -165,7 +164,7 @@ mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
     /// This test checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types
-    /// are reported as numbers.
+    /// are shown as numbers.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

@@ -1,8 +1,7 @@
-//! A capture in progress. The methods of [`StreamCapture`] begin the capture, observe the last
-//! nodes of its streams, and end the capture. If a `StreamCapture` is dropped, its capture is
-//! discarded.
+//! A capture in progress. [`StreamCapture`] begins a capture, reads the last nodes of its streams,
+//! and ends the capture. Dropping a `StreamCapture` discards its capture.
 //!
-//! The safety proofs in this module rely on the facts that [the parent module](super) lists.
+//! The safety proofs in this module rely on the facts listed in [the parent module](super).
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -35,7 +34,7 @@ pub enum CaptureMode {
     ThreadLocal,
     /// The driver refuses only calls that affect the captured streams, such as a wait for the whole
     /// context. On an H200 with driver 580, `cuCtxSynchronize` was the only tested call that
-    /// invalidated such a capture.
+    /// invalidated a capture in this mode.
     Relaxed,
 }
 
@@ -49,11 +48,11 @@ impl CaptureMode {
     }
 }
 
-/// The stream where a capture begins. CUDA requires that a capture ends on the stream on which the
-/// capture began, and no other code has the handle of this stream. Therefore, no other code can end
-/// the capture and receive its graph. Ending the capture on another of its streams invalidates the
-/// capture. The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not
-/// initiated in this stream", driver API).
+/// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
+/// it began, and no other code has the handle of this stream. Therefore, no other code can end the
+/// capture and obtain its graph. Ending a capture on another of its streams invalidates it. The
+/// call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
+/// stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
@@ -78,8 +77,8 @@ unsafe impl HandleKind for OriginKind {
 
 impl Origin {
     /// Creates a stream in a context, which must be current on the calling thread. The new stream
-    /// shares ownership of the values that the captured work needs, because destroying the stream
-    /// ends the capture.
+    /// shares ownership of the values that the captured work needs, because the capture may not end
+    /// until the stream is destroyed.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
@@ -93,23 +92,23 @@ impl Origin {
         self.0.handle().get()
     }
 
-    /// Removes all dependencies from the origin, so that later work on the origin does not depend
-    /// on any node.
+    /// Removes all dependencies from the origin, so that its later work does not depend on any
+    /// node.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live, because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
     /// Returns `true` if the capture may still be in progress. If the driver returns an error, the
-    /// result is also `true`.
+    /// method returns `true` as well.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live, because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. If the driver returns a graph, the graph's owner receives the reserved
-    /// entry in the queue of deferred frees.
+    /// Ends the capture. If the driver returns a graph, its owner receives the reserved entry in
+    /// the queue of deferred frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live, because its owner is borrowed, and `graph` outlives the call
@@ -122,8 +121,9 @@ impl Origin {
     }
 }
 
-/// A capture in progress. The given stream takes part in the capture from the beginning. If this
-/// value is dropped, the capture is discarded, and the stream is no longer captured.
+/// A capture in progress. The stream that was passed to [`begin`](Self::begin) takes part in the
+/// capture from the start. If this value is dropped, the capture is discarded, and the stream is no
+/// longer captured.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
@@ -183,8 +183,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
-        // If ending the capture failed, the streams may still be captured, so the capture is ended
-        // a second time. If this second call returns a graph, the graph is destroyed.
+        // If ending the capture failed, the streams may still be captured, so this code tries to
+        // end the capture again. If the second attempt returns a graph, the graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }
@@ -196,8 +196,8 @@ impl StreamCapture {
 }
 
 /// Removes the error that a cudarc destructor has stored in the context, if a capture caused this
-/// error. Otherwise, the next cudarc call would return this error. Errors with other causes stay in
-/// the context.
+/// error. Otherwise, the next cudarc call would return this error. Errors that have other causes
+/// stay in the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -210,8 +210,8 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, ending the capture fails, and the driver ends
-            // the capture when the origin is destroyed.
+            // If the context cannot be made current, the capture cannot be ended here, and
+            // destroying the origin makes the driver end it.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
@@ -221,13 +221,13 @@ impl Drop for StreamCapture {
 /// Reads the last nodes of a capture's streams while the capture is in progress.
 ///
 /// The driver returns the last nodes of a stream as an array, which the next call on the same
-/// stream may change. Other threads can make such calls, because cudarc's safe functions can be
-/// called on the streams of a session. The observer therefore queries only the origin. No other
-/// code has access to the origin. First, the observer makes the origin wait for the stream. Then
-/// the observer reads the origin's last nodes, and removes the origin's dependencies. The array of
-/// the origin is a separate copy, because the driver copies the list of nodes when one stream waits
-/// for another. The capture cannot end during these calls, because only the owner of the origin can
-/// end the capture.
+/// stream may change. Other threads can make driver calls on these streams, because cudarc's safe
+/// functions accept the streams of a session. The observer therefore queries only the origin. No
+/// other code has access to the origin. First, the observer makes the origin wait for the stream.
+/// Then the observer reads the origin's last nodes, and removes the origin's dependencies. The
+/// origin's array is a separate copy, because the driver copies the list of nodes when one stream
+/// waits for another. The capture cannot end during these calls, because only the owner of the
+/// origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
@@ -236,7 +236,7 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The position of a stream relative to a capture.
+/// The state of a stream with respect to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
@@ -248,7 +248,7 @@ pub(crate) enum StreamPosition {
 }
 
 impl CaptureObserver {
-    /// Returns the position of a stream relative to this capture.
+    /// Returns the state of a stream with respect to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -259,8 +259,8 @@ impl CaptureObserver {
         }
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the origin's stream is live, and no other code has the handle of this stream. The
-        // only thread that uses this stream also runs the captured body, and holds the account's
+        // SAFETY: the origin's stream is live, and no other code has the handle of this stream.
+        // Only the thread that runs the captured body uses this stream, and it holds the account's
         // lock during this call. The same thread ends the capture on this stream after the body has
         // returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };

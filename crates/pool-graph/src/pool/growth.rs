@@ -1,10 +1,11 @@
 //! The allocation of blocks. The pool requests memory from the source if necessary. The pool does
-//! not hold its lock during such a request, so the pool counts the requested bytes as reserved in
+//! not hold its lock during such a request, so it counts the requested bytes as reserved in
 //! advance.
 //!
-//! An allocation makes up to three requests to the source. The requests are for a whole chunk, for
-//! the minimum size, and again for the minimum size after all idle chunks have been freed. The lock
-//! is released between these requests, so each attempt checks the available memory again.
+//! An allocation makes up to three requests to the source. The first request is for a whole chunk,
+//! and the second is for the minimum size. The third request is for the minimum size again, after
+//! all idle chunks have been freed. The lock is released between these requests, so each attempt
+//! checks the available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -92,9 +93,9 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up only after the source has refused a request. If a bug makes
-                    // the book give up earlier, this branch returns an error, so the loop still
-                    // ends.
+                    // The book reports a failure only after the source has refused a request. If a
+                    // bug makes the book fail earlier, this branch returns an error, so that the
+                    // loop ends.
                     None => book.capacity_exceeded(request),
                 });
             }
@@ -111,15 +112,15 @@ struct Refusal<E> {
 }
 
 impl<E> Refusal<E> {
-    /// Returns the size of the refused request. If any thread has returned memory to the source
-    /// since the request, the refusal is outdated, and the result is `u64::MAX`.
+    /// Returns the size of the refused request. Returns `u64::MAX` if any thread has returned
+    /// memory to the source since the request, because the refusal is then outdated.
     fn bytes_now(&self, book: &Book) -> u64 {
         if book.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth in progress. When this value is dropped, even during a panic, the book records the end
-/// of the growth, and the waiting threads are notified.
+/// A growth in progress. Dropping this value (even during a panic) makes the book record the end of
+/// the growth, and notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,

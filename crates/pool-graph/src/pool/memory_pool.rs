@@ -18,7 +18,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on that memory.
 ///
 /// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
-/// larger than a chunk receives its own chunk, and a returned block is merged with adjacent free
+/// larger than a chunk receives its own chunk. Returning a block merges it with adjacent free
 /// blocks. The type parameter `M` is the source of the memory. On a GPU, the source is
 /// [`DeviceMemory`]. [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not
 /// refer to real memory.
@@ -49,27 +49,27 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// Every method may be called from any thread. A single lock protects the pool's tables, and the
 /// lock is held only while these tables are read or changed. The pool never holds the lock while it
-/// calls the source, or while it allocates or frees host memory. If a thread finds no free block
-/// while another thread is requesting memory, the first thread waits until that request has ended.
-/// If several threads use the pool, the addresses that each thread receives depend on the order of
-/// the threads' calls. The guarantee of equal addresses after a reset therefore applies to a fixed
-/// sequence of calls, but not to threads that race with each other.
+/// calls the source, or while it allocates or frees host memory. If another thread is requesting
+/// memory, a thread that finds no free block waits until that request has ended. If several threads
+/// use the pool, the order of their calls determines which addresses each thread receives. Equal
+/// addresses after a reset are therefore guaranteed only for a fixed sequence of calls, not if
+/// threads race with each other.
 ///
 /// # Host memory
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
-/// host memory is allocated when a block is returned, when the pool is reset, trimmed or disposed
-/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
-/// this memory cannot be allocated, [`with_config`](Self::with_config) aborts the process, as
-/// Rust's collections do. If the host can allocate the tables but not the records for all initial
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
+/// Returning a block, resetting, trimming or disposing of the pool, and dropping a lease allocate
+/// no host memory. A new pool needs about 270 KB of host memory for its tables. If this memory
+/// cannot be allocated, [`with_config`](Self::with_config) aborts the process, as Rust's
+/// collections do. If there is host memory for the tables but not for the records of all initial
 /// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
-/// same addresses afterward as before. The only exception is a chunk that has been freed since the
+/// same addresses as before. The addresses can differ only if a chunk has been freed since the
 /// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
 /// exceed the maximum or the device's memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
@@ -84,8 +84,8 @@ pub struct Disposal {
     /// The number of bytes that were returned to the source.
     pub freed_bytes: u64,
     /// The number of bytes that will be returned to the source later. Memory is returned later if
-    /// it is leased, if another thread is currently requesting it, or if its free has been
-    /// deferred.
+    /// it is leased, if another thread is requesting it, or if the driver could not free it
+    /// immediately.
     pub kept_bytes: u64,
 }
 
@@ -96,9 +96,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Self::with_config(source, GraphPoolConfig::default())
     }
 
-    /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. If the
-    /// source runs out of memory or the maximum is reached, the pool starts with fewer chunks, and
-    /// [`refusal`](Self::refusal) returns the source's error.
+    /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
+    /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. If
+    /// the source ran out of memory, [`refusal`](Self::refusal) returns its error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut book = Book::new(next_number(), config.maximum);
@@ -124,8 +124,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// aligned to 256 bytes.
     ///
     /// If the alignment is larger than 256 and a new chunk is needed, the pool requests
-    /// `alignment - 256` additional bytes. The block then fits into the chunk regardless of the
-    /// chunk's address.
+    /// `alignment - 256` additional bytes. With these bytes, the block fits into the chunk
+    /// regardless of the chunk's address.
     ///
     /// # Errors
     ///
@@ -141,9 +141,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 
     /// Returns a block to the pool, so that later allocations can reuse its memory.
     ///
-    /// All device work that uses the block must be ordered before the next use of the block's
-    /// memory. For example, the caller can first synchronize the stream that the work was enqueued
-    /// on.
+    /// All device work that uses the block must be ordered before the next use of the same memory.
+    /// For example, the caller can first synchronize the stream that the work was enqueued on.
     ///
     /// # Errors
     ///
@@ -160,8 +159,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.find(id).ok()
     }
 
-    /// Returns the block with this ID, or an error that states why the pool does not contain such a
-    /// block.
+    /// Returns the block with this ID, or an error that states why the block does not exist.
     ///
     /// # Errors
     ///
@@ -184,9 +182,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     }
 
     /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
-    /// driver refuses to free a chunk, the free is retried later by `Cuda::give_back_leftovers`. A
-    /// chunk whose free is deferred no longer belongs to the pool, but its bytes are not included
-    /// in the result.
+    /// driver refuses to free a chunk, a later call to `Cuda::give_back_leftovers` tries again. A
+    /// chunk that could not be freed no longer belongs to the pool, but the result does not include
+    /// its bytes.
     ///
     /// # Errors
     ///
@@ -219,8 +217,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes. This number includes the pool's memory, memory that is
-    /// being requested from the source, and memory that is being returned to it.
+    /// Returns the number of reserved bytes. This number includes the pool's memory, and any memory
+    /// that is being requested from or returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()
@@ -232,8 +230,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().region_count()
     }
 
-    /// Returns the pool's statistics. The method examines every block to compute the statistics,
-    /// and holds the pool's lock during this time.
+    /// Returns the pool's statistics. To compute the statistics, the method examines every block
+    /// while it holds the pool's lock.
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();

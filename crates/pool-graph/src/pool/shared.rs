@@ -1,5 +1,5 @@
-//! The state that a pool shares with its leases, which consists of the locked book and the source
-//! of the pool's memory.
+//! The state that a pool shares with its leases: the locked book and the source of the pool's
+//! memory.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
 
@@ -24,7 +24,7 @@ impl<M: MemorySource> Shared<M> {
     }
 
     /// Locks the book and ensures that it has enough host memory for an allocation. If `growth` is
-    /// given, the book can also record a new chunk of `growth` bytes.
+    /// given, the book also has memory for the record of a new chunk of `growth` bytes.
     pub(crate) fn book_with_room(
         &self,
         growth: Option<u64>,
@@ -42,10 +42,10 @@ impl<M: MemorySource> Shared<M> {
         let _call = SourceCall::begin();
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the book releases each range only once, as a whole, and only after the last
-            // block in the range has been returned. Code that returns a block promises that no work
-            // uses this block anymore. A captured graph that uses the range holds a lease. The book
-            // does not release a range with leased blocks.
+            // SAFETY: the book releases each range once and as a whole, after the last block in the
+            // range has been returned. Code that returns a block promises that no work uses this
+            // block anymore. A captured graph that uses the range holds a lease. The book does not
+            // release a range with leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

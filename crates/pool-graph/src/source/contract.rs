@@ -1,5 +1,5 @@
-//! The trait for sources of memory. A source provides either the memory of a device, or addresses
-//! without memory for tests.
+//! The trait for sources of memory. A source provides either device memory or, for tests, addresses
+//! that do not refer to real memory.
 
 use std::error::Error;
 
@@ -16,8 +16,7 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///
 /// A pool or an arena never holds a lock while it calls its source. A source may therefore block,
 /// or read the statistics of the pool that called it. A source must not allocate from the pool that
-/// called it. However, a hook of the host's allocator that runs during the call may allocate from
-/// the pool.
+/// called it. However, a hook of the host's allocator may allocate from the pool during the call.
 ///
 /// # Safety
 ///
@@ -49,8 +48,8 @@ pub unsafe trait MemorySource {
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
     /// Frees a range of memory. Returns `true` if the memory has been freed. If the source cannot
-    /// free the memory at the moment, it returns `false` and frees the memory later. This method
-    /// must not unwind.
+    /// free the memory immediately, it returns `false` and frees the memory later. This method must
+    /// not unwind.
     ///
     /// # Safety
     ///
@@ -60,8 +59,8 @@ pub unsafe trait MemorySource {
     unsafe fn free(&self, address: u64, bytes: u64) -> bool;
 }
 
-/// Returns `true` if a source may return this address for an allocation of `bytes` bytes, according
-/// to the safety contract of [`MemorySource`].
+/// Returns `true` if the safety contract of [`MemorySource`] allows this address for an allocation
+/// of `bytes` bytes.
 pub(crate) fn is_good_address(address: u64, bytes: u64) -> bool {
     let aligned = address.checked_next_multiple_of(GRANULE) == Some(address);
     address != 0 && aligned && address.checked_add(bytes).is_some()

@@ -1,5 +1,5 @@
-//! A source that allocates memory on a CUDA device. The allocated memory has fixed addresses, and
-//! allocating it does not affect captures.
+//! A source that allocates memory on a CUDA device. The memory has fixed addresses, and allocating
+//! it does not affect any capture.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use super::contract::MemorySource;
 /// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
 /// fixed address and does not belong to any graph.
 ///
-/// Memory may be allocated and freed while any thread is capturing a stream. Both calls temporarily
-/// switch the calling thread to the relaxed capture mode. A call that frees memory waits until the
-/// device has completed all work.
+/// Memory may be allocated and freed while any thread is capturing a stream. Allocating and freeing
+/// both switch the calling thread temporarily to the relaxed capture mode. A call that frees memory
+/// waits until the device has completed all work.
 ///
 /// Kernels on another device can access this memory after a call to
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
@@ -42,9 +42,9 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// One queue entry for each allocation, which is used if the free of this allocation must be
-    /// deferred. Each entry is reserved before the allocation, so that the free requires no host
-    /// memory. The lock is held only while an entry is added or removed.
+    /// A queue entry for each allocation, which is used if the allocation cannot be freed
+    /// immediately. Each entry is reserved before the allocation, so that freeing memory requires
+    /// no host memory. The lock is held only while an entry is added or removed.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 
@@ -88,10 +88,10 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Returns the first error that has occurred in a free since the last call to this method, and
-    /// clears the stored error. Such an error is stored, because the method `free` cannot return an
-    /// error. All clones of the source share this stored error. If a free fails, it is
-    /// [deferred](pool_cuda::Cuda::give_back_leftovers), and the memory is freed later.
+    /// Returns the first error that has occurred while freeing memory, and clears it. The error is
+    /// stored, because the method `free` cannot return an error. All clones of the source share
+    /// this stored error. Memory that could not be freed is freed
+    /// [later](pool_cuda::Cuda::give_back_leftovers).
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.lock().take()
@@ -110,8 +110,8 @@ impl DeviceMemory {
 
 // SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and keeps
 // these ranges mapped until they are freed. The driver may be called from any thread on which the
-// context is current, and `allocate` and `free` first make the context current. If an address were
-// 0 or too high, the caller of `allocate` would detect this.
+// context is current, and both `allocate` and `free` make it current. The caller of `allocate`
+// detects an address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 

@@ -1,5 +1,4 @@
-//! Sources of memory, which are the trait for sources, a source for CUDA devices, and a source of
-//! synthetic addresses.
+//! The trait for memory sources, a source for CUDA devices, and a source of synthetic addresses.
 
 mod contract;
 #[cfg(feature = "cuda")]

@@ -1,5 +1,5 @@
-//! A source of addresses that do not refer to real memory, for tests, for planning, and for systems
-//! without a GPU.
+//! A source of addresses that do not refer to real memory. This source is used for tests, for
+//! planning, and on systems without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,16 +11,15 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address. The alignment of the first address is exactly the minimum that a source must
-/// provide.
+/// The first address, which has exactly the minimum alignment that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] that returns addresses that do not refer to real memory. A `SyntheticMemory`
-/// can enforce a limit, refuse allocations on request, and count calls. All clones of a
-/// `SyntheticMemory` share the same limit, requested refusals and counts.
+/// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can have a
+/// limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
+/// one limit, one set of refusals and one set of counts.
 ///
-/// The allocated ranges are adjacent, so an access past the end of a range hits the next range. No
-/// address is ever reused.
+/// The allocated ranges are adjacent, so an access past the end of a range falls into the next
+/// range. No address is ever reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -45,8 +44,8 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until the next refusal, together with a flag. The flag is `true`
-    /// if all allocations after the first refusal are refused as well.
+    /// The number of allocations until the next refusal, with a flag that is `true` if all later
+    /// allocations are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
@@ -67,7 +66,7 @@ pub enum SyntheticRefusal {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A test has requested the refusal of this allocation.
+    /// A test has requested that this allocation be refused.
     #[error("the allocation of {requested} bytes was refused, as the test requested")]
     OnRequest {
         /// The requested size in bytes.
@@ -119,7 +118,7 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, true));
     }
 
-    /// Cancels all requested refusals.
+    /// Cancels all refusals that have been requested.
     pub fn refuse_none(&self) {
         self.state().refused = None;
     }
@@ -141,7 +140,7 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must not be held during the following allocation of host memory.
+            // The lock must be released before host memory is allocated below.
             drop(state);
             pieces.reserve_exact(wanted);
         }

@@ -1,5 +1,4 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. This replacement is a type without
-//! values.
+//! A replacement for `DeviceMemory` in builds without CUDA. This replacement type has no values.
 
 use std::convert::Infallible;
 

@@ -1,5 +1,5 @@
-//! The verifier's input. This input consists of the order of a graph's nodes, the regions of an
-//! arena, and the nodes' memory accesses.
+//! The verifier's input, which consists of the order of a graph's nodes, the regions of an arena,
+//! and the nodes' memory accesses.
 
 /// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Several lists of numbers that are stored one after another in a single vector.
+//! Multiple lists of numbers, stored one after another in a single vector.
 
 /// One list of numbers for each index.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Lists {
 
 impl Lists {
     /// Creates one list for each index below `count`. The closure `pairs` returns pairs of an index
-    /// and an item, and each list stores its items in the order of these pairs.
+    /// and an item. Each list stores its items in the order of these pairs.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,
         pairs: impl Fn() -> I,

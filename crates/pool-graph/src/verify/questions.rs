@@ -1,6 +1,6 @@
-//! Queries about the order in which a graph's nodes use regions. One query asks whether the graph
-//! uses one region before another. Another query asks whether a region owns its bytes during a
-//! certain access.
+//! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
+//! graph uses one region before another. Another kind of query asks whether a region owns its bytes
+//! during a certain access.
 
 use super::lives::Lives;
 use super::order::Order;
@@ -28,7 +28,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of a region where paths must start.
+/// The nodes of a region at which paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -38,7 +38,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns a number that identifies these nodes of the region in claims.
+    /// Returns the number that identifies these nodes of the region in a claim.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -50,14 +50,14 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
-    /// other regions. For each of these regions, the edges must show that all known uses occur
+    /// other regions. For each region in `sharing`, the edges must show that all known uses occur
     /// between `after` and `until`. The edges must also show that the region does not end before
     /// its beginning.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // The claims about regions have numbers below `layout.len()`, and the claims about nodes in
-        // `until` lists have the numbers that follow.
+        // Claims about regions are numbered below `layout.len()`, and claims about nodes in `until`
+        // lists are numbered from `layout.len()` on.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -107,7 +107,7 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns, for each access, whether the region owns the accessed bytes during the access. Each
-    /// access is given as the position of its node and the region that contains the accessed bytes.
+    /// access consists of the position of its node and the region that contains the accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

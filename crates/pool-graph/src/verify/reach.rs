@@ -1,23 +1,23 @@
-//! The search for paths between nodes, which decides all claims about the order of a graph at once.
+//! A path search between nodes, which checks all claims about the order of a graph at once.
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
-//! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
-//! are the start nodes of paths, and are sorted by position. Each pass covers the positions from
-//! its first source to the last relevant position, and marks the positions that each source
-//! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
-//! that use the same memory are usually close together, so most passes are short.
+//! nodes. To avoid a matrix, the verifier processes at most 512 *sources* at a time. Sources are
+//! the start nodes of paths, and are sorted by position. Each pass covers all positions from its
+//! first source to the last relevant one, and marks the positions that each source reaches. A pass
+//! needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the same
+//! memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
 //! the bit of the position itself, if the position is a source. The second part consists of the
 //! masks of all positions that have a full edge to this position. By induction along the
 //! topological order, the mask contains a source's bit if and only if full edges lead from the
-//! source to the position. Each source also reaches itself. Positions before the first source do
-//! not follow any source, so a pass can omit these positions. A pass therefore finds exactly the
-//! paths that start at its sources.
+//! source to the position. Each source is also considered to reach itself. Positions before the
+//! first source do not follow any source, so a pass can omit these positions. A pass therefore
+//! finds exactly the paths that start at its sources.
 //!
-//! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
-//! sources of a pass at once, the verifier computes the union or the intersection of the masks in
-//! the set. Even a large set is therefore read only once in each pass.
+//! A claim requires paths either to at least one node of a set or to all nodes of a set. The
+//! verifier computes the union or the intersection of the masks in the set for all sources of a
+//! pass at once. As a result, even a large set is read only once per pass.
 
 use super::order::Order;
 
@@ -29,8 +29,8 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim by an owner, which is called the `asker`. The claim states that all sources of the owner
-/// reach a set of nodes.
+/// A claim that is made by an owner, called the `asker`. The claim states that all sources of the
+/// owner reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
@@ -51,8 +51,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns the sources at these positions, and the sources that complete before one of these
-    /// positions begins.
+    /// Returns the sources at any of these positions, and the sources that complete before at least
+    /// one of them begins.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];
         for &place in places {
@@ -61,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before every one of these positions begins.
+    /// Returns the sources that complete before all of these positions begin.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -74,16 +74,16 @@ impl Pass {
     }
 
     /// Returns the mask of a position. A position before the first source has an empty mask,
-    /// because such a position does not follow any source. A position after the last relevant
-    /// position also has an empty mask, which makes claims about this position fail.
+    /// because it does not follow any source. A position after the last relevant position also has
+    /// an empty mask, so that claims about it fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Selects the next sources for this pass. Returns the number of pairs in `asked` that belong
-    /// to these sources.
+    /// Selects the next sources for this pass. Returns the number of pairs in `asked` whose sources
+    /// were selected.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of the sources in `asked`. All of these sources must belong to this pass.
+    /// Returns the bits of the sources in `asked`. All sources in `asked` must belong to this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
@@ -127,7 +127,7 @@ impl Pass {
     }
 }
 
-/// Decides all claims. `asked` contains pairs of a source and the source's owner. The closure
+/// Determines which claims are false. `asked` contains pairs of a source and its owner. The closure
 /// `furthest` returns the highest position in a set, and `yes` returns the sources of a pass that
 /// reach a set. The function calls `no` with the number of each claim that is false.
 pub(super) fn judge<T: Copy + Ord>(

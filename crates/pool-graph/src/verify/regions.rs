@@ -1,4 +1,5 @@
-//! The regions of a layout. Their nodes are identified by their positions in the topological order.
+//! The regions of a layout. The nodes of a region are identified by their positions in the
+//! topological order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;
@@ -15,8 +16,8 @@ pub(super) struct Regions<'a> {
     last: Vec<HighestPlaces>,
 }
 
-/// The highest position in each list of a region, or 0 for an empty list. The number 0 is suitable
-/// for an empty list, because position 0 does not follow any other position.
+/// The highest position in each list of a region, or 0 for an empty list. An empty list can be
+/// represented by 0, because position 0 does not follow any other position.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
     known_use: usize,
@@ -86,7 +87,7 @@ impl<'a> Regions<'a> {
         by_offset.sort_by_key(|&region| layout[region].offset);
         let (mut sharing, mut furthest) = (Vec::new(), None);
         for &region in &by_offset {
-            // `furthest` is the region with the highest end among the regions with lower offsets.
+            // `furthest` is the region that ends last among the regions with lower offsets.
             let before =
                 furthest.filter(|&other: &usize| layout[other].shares_with(&layout[region]));
             sharing.extend(before.into_iter().chain(before.map(|_| region)));

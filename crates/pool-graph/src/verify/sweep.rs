@@ -1,5 +1,6 @@
 //! A sweep over the addresses of an arena, which finds the regions that share bytes. The sweep
-//! selects some pairs of these regions. If the selected pairs are ordered, all pairs are ordered.
+//! selects some pairs of regions that share bytes. If the selected pairs are ordered, all pairs are
+//! ordered.
 //!
 //! The number of pairs that share bytes can grow with the square of the number of regions. For
 //! example, all temporaries of a single stream may share the same bytes. However, `are_before` in
@@ -15,8 +16,8 @@
 //! The *key* of a region is the highest position of its last uses. The order of the regions agrees
 //! with the order of their keys. If A is before B, all last uses of A precede all last uses of B.
 //! If the edges do not confirm the lifetime of a region, this region is neither before nor after
-//! any other region. If such a region is part of a pair, this pair is therefore not ordered,
-//! regardless of the keys.
+//! any other region. A pair with an unconfirmed region is therefore never ordered, regardless of
+//! the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
@@ -30,7 +31,7 @@
 //!
 //! For each access, the sweep finds the only region that the access can belong to. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region of the chain
-//! that owns the byte. This means that the accessing node follows C's `after` list, and is one of
+//! that owns the byte. In other words, the accessing node follows C's `after` list, and is one of
 //! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
 //! before a node in C's `after` list, and therefore before the accessing node. The key of A is
 //! lower than the position of the accessing node, but the key of C is not. C is therefore the first
@@ -50,22 +51,20 @@ pub(super) struct Pair {
     /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// The region of this pair that the sweep reached last, as an index into
-    /// [`SweepResult::by_offset`].
+    /// The index in [`SweepResult::by_offset`] of the region that the sweep reached last.
     pub(super) at: usize,
 }
 
 /// The result of a sweep over the addresses of an arena.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// All nonempty regions that are used, sorted by their offsets.
+    /// All nonempty regions that are in use, sorted by offset.
     pub(super) by_offset: Vec<usize>,
     /// The total number of pairs of regions that share bytes.
     pub(super) sharing: usize,
     /// The pairs of regions whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// For each access, the only region that the access can belong to, or `None` if there is no
-    /// such region.
+    /// The only region that each access can belong to, or `None` if there is no such region.
     pub(super) owners: Vec<Option<usize>>,
 }
 
@@ -124,8 +123,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with the active regions whose keys are
-    /// adjacent to its own key.
+    /// Adds a region to the active regions, and pairs it with its neighbors in the order of keys.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

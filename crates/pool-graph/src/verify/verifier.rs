@@ -1,4 +1,4 @@
-//! The entry point of the verifier, which checks a layout against a graph.
+//! The verifier's entry point, which checks a layout against a graph.
 
 use super::error::LayoutViolation;
 use super::layout::{Access, GraphOrder, RegionLayout};
@@ -8,18 +8,19 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, which states how many pairs and accesses were checked.
+/// The result of a successful verification, including the number of pairs and accesses that were
+/// checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// The number of pairs of regions that share bytes. The graph uses the regions of each pair one
     /// after the other.
     pub sharing: usize,
-    /// The number of accesses by nodes. Each access lies in a region that owns the accessed bytes
-    /// at the time of the access.
+    /// The number of memory accesses that nodes make. Each access lies in a region that owns the
+    /// accessed bytes at the time of the access.
     pub accesses: usize,
 }
 
-/// The number of accesses that are checked together.
+/// The number of accesses that the verifier checks in one group.
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
@@ -44,14 +45,14 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// The memory usage is proportional to the number of named nodes, edges, regions and accesses, and
-/// does not depend on the number of pairs.
+/// Memory usage grows with the number of named nodes, edges, regions and accesses, but not with the
+/// number of pairs.
 ///
 /// # Errors
 ///
 /// Returns the first violation that the verifier detects. A violation identifies regions by index
-/// and nodes by number. The graph may leave regions unordered that share bytes. The violation then
-/// names the region with the lowest offset that conflicts with an earlier region.
+/// and nodes by number. If regions that share bytes are left unordered, the violation names the
+/// region with the lowest offset that conflicts with an earlier region.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -78,8 +79,8 @@ pub fn verify_layout(
 }
 
 /// Returns two regions that share bytes but are not ordered, with the lower index first. One of the
-/// two regions is the first region, in the order of offsets, that conflicts with an earlier region.
-/// The other one is the first region that conflicts with it.
+/// two regions is the first, in the order of offsets, that conflicts with an earlier region. The
+/// other region is the first one that conflicts with that region.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -90,8 +91,8 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // The regions of this pair conflict. However, another region with a lower offset may also
-    // conflict with `new`, and the function must report the lowest such region.
+    // The two regions of this pair are in conflict. However, `new` may also conflict with another
+    // region at a lower offset, and the function must report the lowest one.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
@@ -128,8 +129,8 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // Even regions that share no bytes may contain this access, so each region that
-            // contains the access is checked.
+            // Regions that share no bytes may also contain this access, so every region that
+            // contains it is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

@@ -1,5 +1,5 @@
-//! The state of a body while it runs, which is called the body's account. The body's capture and
-//! the pools of its scopes [share](super::shared_account) the account.
+//! A body's account, which stores the body's state while the body runs. The body's capture and the
+//! pools of its scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,12 +35,12 @@ pub(crate) struct Account {
     /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that the failed call could not return. Either the error occurred in a
-    /// destructor, or a pool replaced the error with a driver error.
+    /// The first error that a failed call could not return to its caller. Either the error occurred
+    /// in a destructor, or a pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` once a step of the body has used the stream or has made it wait for
-    /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
-    /// detect this.
+    /// another stream. A device view may add a stream to the capture earlier, which a dry run
+    /// cannot detect.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each stream of the session.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -52,10 +52,10 @@ impl Account {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture, which must follow the trace `planned` if a trace is given.
-    /// For an update, the caller passes the number that identifies the graph's captures. `shares`
-    /// initially contains one read of each leased block. The resulting graph shares ownership of
-    /// `values`.
+    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow
+    /// this trace. For an update, the caller passes the number that identifies the graph's
+    /// captures. `shares` initially records each leased block as read. The resulting graph shares
+    /// ownership of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -93,8 +93,8 @@ impl Account {
         }
     }
 
-    /// Closes the account, and moves its memory source and its record to the caller. A value that
-    /// the body has leaked therefore cannot keep the record or the arena alive.
+    /// Closes the account, and moves its memory source and its record to the caller. As a result, a
+    /// value that the body has leaked cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let medium = std::mem::replace(&mut self.medium, Medium::Over);
@@ -111,7 +111,7 @@ impl Account {
         matches!(self.medium, Medium::Dry(_))
     }
 
-    /// Returns the values that the body's work needs. Returns `None` once the body has ended.
+    /// Returns the values that the body's work depends on, or `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }
@@ -156,13 +156,13 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Fails with the first error that a failed call could not return.
+    /// Fails with the first error that an earlier call could not return.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
     /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
-    /// because a destructor calls it. If the trace then differs from the plan, the next step or the
+    /// because a destructor calls it. If the trace no longer matches the plan, the next step or the
     /// end of the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
@@ -190,8 +190,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Adds the memory of a host argument to the record. This memory is kept even if the copy of
-    /// the argument fails later.
+    /// Adds the memory of a host argument to the record. This memory is kept even if copying the
+    /// argument fails later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -205,8 +205,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Fails if other
-    /// code has added nodes to this stream. While a scope is open on the stream or a view is lent
-    /// to the stream, such nodes cannot be detected.
+    /// code has added nodes to this stream. Nodes from other code cannot be detected while a scope
+    /// is open on the stream or a view is lent to it.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -216,7 +216,7 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that the capture's own work on these streams ends at the current last nodes of the
+    /// Records that the capture's own work on some streams ends at the current last nodes of these
     /// streams. Returns the handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
@@ -232,8 +232,8 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
-    /// The list is empty in a dry run.
+    /// Returns the handles of the last nodes that the capture itself has added to the stream. The
+    /// list is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
@@ -247,8 +247,8 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Records the end of work that has added nodes to a stream after the nodes `before`. The work
-    /// becomes a separate span. Returns the stream's last nodes.
+    /// Records the end of work that began on a stream after the nodes `before`. This work becomes a
+    /// separate span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
         stream: usize,
@@ -262,8 +262,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Adds a stream to the capture before the stream's first step. The work on this stream is
-    /// ordered after the current work of the session's first stream.
+    /// Adds a stream to the capture before the stream's first step. Work on this stream follows the
+    /// current work of the session's first stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -306,8 +306,8 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation, and orders the operation's stream after the streams that used the same
-    /// memory before.
+    /// Records an operation, and orders its stream after the streams that used the same memory
+    /// before.
     pub(super) fn prepare_operation(
         &mut self,
         kind: &'static str,
@@ -341,14 +341,14 @@ impl Account {
         }
     }
 
-    /// Returns the names of all memory that an operation uses, each with a flag. The flag is `true`
-    /// if the operation writes to the memory.
+    /// Returns the names of all memory that an operation uses, each with a flag that is `true` for
+    /// a write.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
     /// Records the blocks that the graph writes to, so that no graph on another stream can use
-    /// these blocks. Every leased block has already been recorded as read.
+    /// these blocks. At this point, every leased block has already been recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -404,8 +404,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates the memory of a view for a stream that takes part in the capture. Returns the
-    /// number of the new region.
+    /// Allocates memory for a view on a stream that takes part in the capture. Returns the number
+    /// of the new region.
     pub(super) fn acquire(
         &mut self,
         stream: usize,

@@ -1,5 +1,6 @@
 //! The methods of an account that record scopes and lent views. The capture cannot observe the
-//! individual operations of a scope, so it records the scope's work as a whole when the scope ends.
+//! individual operations of a scope. The capture therefore records the scope's work as a whole when
+//! the scope ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -50,7 +51,7 @@ impl Account {
     }
 
     /// Ends the loan of a region on a stream. The stream already waits for all other streams that
-    /// used the view, so all uses of the view end at the stream's last nodes.
+    /// used the view, so all uses of the view end at its last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -88,8 +89,8 @@ impl Account {
     }
 
     /// Records the completed work of a scope or a lent view as a single operation on each stream
-    /// that the work used. The stream of the scope already waits for the other streams. Returns all
-    /// of these streams.
+    /// that it used. The scope's stream already waits for the other streams. Returns all of these
+    /// streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -143,7 +144,7 @@ impl Account {
     }
 
     /// Returns the streams that may receive nodes while the pools of scopes are dropped. While a
-    /// pool is being dropped, it may make one stream wait for another without notifying this
+    /// pool is being dropped, it may make one stream wait for another without informing this
     /// account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
@@ -174,8 +175,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all kept regions remain in use until the end of the graph. Regions whose loan
-    /// was forgotten also remain in use.
+    /// Records that all kept regions stay in use for the lifetime of the graph. Regions whose loan
+    /// was forgotten also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

@@ -1,5 +1,5 @@
-//! The results of a body, except for the graph itself. These results are the body's steps, the
-//! memory that the steps use, and the work that the body enqueued on streams.
+//! The output of a body, except for the graph itself. The record includes the body's steps, the
+//! memory that they use, and the work that the body enqueued on streams.
 
 use std::sync::Arc;
 
@@ -26,21 +26,21 @@ pub(crate) struct BodyRecord {
     temporaries: usize,
     /// The spans of work that the body enqueued on streams.
     pub(crate) spans: Vec<Span>,
-    /// The records of how the body uses the session's leased blocks.
+    /// The body's uses of the session's leased blocks.
     pub(crate) shares: Shares,
     /// The host memory that copies in the graph read from. The list contains the host arguments,
     /// and the values that scopes and lent views have written to the device.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
-    /// scopes and lent views have written are not arguments, because writing such a value is not a
-    /// step of the body.
+    /// scopes and lent views have written are not arguments, because writing them is not a step of
+    /// the body.
     pub(crate) arguments: Vec<Option<usize>>,
-    /// The values that the body's work needs. The graph shares ownership of these values.
+    /// The values that the body's work depends on. The graph shares ownership of these values.
     pub(super) values: Option<Arc<KeptValues>>,
 }
 
 impl BodyRecord {
-    /// Creates the record of a body on `streams` streams that has not performed any steps yet.
+    /// Creates an empty record for a body that uses `streams` streams.
     pub(super) fn new(capture: u64, streams: usize, shares: Shares) -> Self {
         Self {
             capture,

@@ -1,5 +1,5 @@
-//! The interface of a body for allocating memory, enqueuing work on the session's streams, and
-//! ordering uses of the same memory.
+//! The interface with which a body allocates memory, enqueues work on the session's streams, and
+//! orders uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,9 +22,9 @@ use crate::capture::memory::Kept;
 /// from the arena and enqueues operations on the streams of the session.
 ///
 /// If several streams use the same memory, the capture orders these uses. A stream waits for the
-/// last writer before it reads the memory. Before a stream writes to the memory, the stream also
-/// waits for all readers. Streams that use different memory remain independent, unless
-/// [`wait`](Self::wait) orders them.
+/// last writer before it reads the memory. Before a stream writes to the memory, it also waits for
+/// all readers. Streams that use different memory remain independent, unless [`wait`](Self::wait)
+/// orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
@@ -53,7 +53,7 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Drops the pools and then closes the account. A value that the body has leaked therefore
+    /// Drops the pools and then closes the account. As a result, a value that the body has leaked
     /// cannot keep the record or the arena alive.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
@@ -105,8 +105,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Records an operation, orders the operation's stream after the earlier users of the same
-    /// memory, and enqueues the operation on this stream.
+    /// Records an operation, orders its stream after the earlier users of the same memory, and
+    /// enqueues it on this stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -127,8 +127,8 @@ impl<'c> Capture<'c> {
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Even if the work has failed, it may already have added nodes that use the memory, so
-        // these nodes are recorded as well.
+        // Failed work may already have added nodes that use the memory, so these nodes are recorded
+        // as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -136,8 +136,8 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Drops the pools of scopes while the capture can still record the work that the pools
-    /// enqueue, and then joins every branch.
+    /// Drops the pools of scopes and then joins every branch. The capture can still record the work
+    /// that the pools enqueue while they are dropped.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();

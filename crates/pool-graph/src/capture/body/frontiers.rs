@@ -1,7 +1,7 @@
-//! The last nodes that a capture's own work has added to the capture's streams. If any other code
-//! enqueues work on these streams, even through a safe call to another library, the work becomes a
-//! node of the graph. For such a node, no caller has promised that the memory stays valid. This
-//! module detects such work, and the capture then fails.
+//! The last nodes that a capture's own work has added to the capture's streams. If other code
+//! enqueues work on these streams, even through safe library calls, the work becomes part of the
+//! graph. No caller has promised that the memory of this node stays valid. The capture fails if
+//! this module detects such work.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ enum Frontier {
 }
 
 impl Frontiers {
-    /// Creates the state for `streams` streams. The first stream is being captured and contains no
-    /// nodes yet.
+    /// Creates the state for `streams` streams. At the start, the first stream is being captured
+    /// and contains no nodes.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
@@ -41,10 +41,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that the last nodes of a stream are the nodes that the capture has recorded, and
-    /// returns their handles. If `begun` is `true`, the stream must take part in the capture. If
-    /// the stream were outside the capture, work on it would run immediately instead of being
-    /// captured.
+    /// Checks that a stream's last nodes are those that the capture has recorded, and returns their
+    /// handles. If `begun` is `true`, the stream must take part in the capture. On a stream outside
+    /// the capture, work would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -85,7 +84,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
+    /// Returns the handles of the last nodes that the capture itself has added to the stream.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),

@@ -17,14 +17,15 @@ use super::span::NodeOwner;
 use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
-/// A view of the capture's memory that is lent to a stream. The loan provides device views, which
-/// launches and copies can use together with views from a [scope](Capture::scope) on the same
-/// stream.
+/// A view of the capture's memory that is lent to a stream. The loan provides device views.
+/// Launches and copies can use these views together with views from a [scope](Capture::scope) on
+/// the same stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
 /// ([`CaptureError::Lent`]), because the capture does not record how device views are used. When
-/// the loan is dropped, the capture orders its later operations on the memory after these uses. If
-/// the loan is forgotten with `mem::forget`, the memory stays lent until the capture ends.
+/// the loan is dropped, the capture orders its later operations on the memory after all uses of the
+/// loan's views. If the loan is forgotten with `mem::forget`, the memory stays lent until the
+/// capture ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -65,8 +66,7 @@ struct Lender {
     account: SharedAccount,
 }
 
-/// Makes the pool's stream wait for the other streams that use the memory, so that later work
-/// follows their uses.
+/// Makes the pool's stream wait for the other streams that use the memory.
 impl Drop for Lender {
     fn drop(&mut self) {
         if let Err(error) = end_uses(self.pool.context()) {
@@ -111,8 +111,8 @@ impl Capture<'_> {
         self.lend_use(stream, view.address(), view.len(), view.write())
     }
 
-    /// Lends a read-only view of memory that the session owns. The same memory may be lent several
-    /// times at once, on one stream or on several streams.
+    /// Lends a read-only view of memory that the session owns. The same memory can be lent multiple
+    /// times at once, on one or several streams.
     ///
     /// # Errors
     ///
@@ -136,10 +136,10 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: only the value that is created here owns the pool. The pool returns a single view
-        // of the region's elements, and is dropped before the loan ends. Until then, the region is
-        // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
-        // region. A region that is only read is not marked as lent, but a `SharedLoan` does not
-        // provide a view for writing.
+        // of the region's elements, and is dropped before the loan ends. Until the loan ends, the
+        // region is marked as lent and its view is borrowed, so neither the capture nor another
+        // pool uses it. A region that is only read is not marked as lent, but a `SharedLoan` does
+        // not provide a view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -169,7 +169,8 @@ impl<T: PodElement> ViewLoan<'_, T> {
     }
 }
 
-/// A read-only loan of memory that the session owns. [`Capture::lend_shared`] creates such a loan.
+/// A read-only loan of memory that the session owns. [`Capture::lend_shared`] creates a
+/// `SharedLoan`.
 #[must_use = "its drop ends the loan"]
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 

@@ -11,12 +11,12 @@ use crate::capture::error::CaptureError;
 
 /// The source of a body's memory, and the state of its streams.
 pub(super) enum Medium {
-    /// A dry run, whose addresses do not refer to real memory. The number is the address that the
-    /// next temporary will receive.
+    /// A dry run, whose addresses do not refer to real memory. This number is the address of the
+    /// next temporary.
     Dry(u64),
     /// A real capture, which is in progress in the driver.
     Live(LiveCapture),
-    /// The body has ended. Pools that the body has leaked can no longer allocate memory.
+    /// The body has ended. Pools that outlive the body can no longer allocate memory.
     Over,
 }
 

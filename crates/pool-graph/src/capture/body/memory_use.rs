@@ -1,4 +1,4 @@
-//! Declarations of how an operation of a body uses memory.
+//! Declarations of the memory that an operation of a body uses.
 
 use std::marker::PhantomData;
 

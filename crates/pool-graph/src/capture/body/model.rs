@@ -1,6 +1,6 @@
-//! A model of the order of operations in a capture. The model is built without the driver, from the
-//! body's operations and the waits between its streams. A dry run uses only this model. A capture
-//! uses the model to determine which waits are still necessary.
+//! A model of the order of operations in a capture. The model is built from the body's operations
+//! and the waits between its streams, and not from the driver's data. A dry run uses only this
+//! model. A capture uses the model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// For each operation, the number of its stream.
+    /// The stream number of each operation.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
@@ -99,7 +99,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns, for each operation, the number of its stream.
+    /// Returns the stream number of each operation.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

@@ -1,5 +1,5 @@
-//! The operations that a body can enqueue on the session's streams: fills, copies, and arbitrary
-//! work of the caller.
+//! The operations that a body can enqueue on the session's streams: fills, copies, and the caller's
+//! own work.
 
 use std::sync::Arc;
 
@@ -121,21 +121,20 @@ impl Capture<'_> {
     /// it. The second condition must hold for as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
     /// with `mem::forget` exists forever, and no code waits for its runs. If the graph's state
-    /// borrows memory, so that `S` is not `'static`, the caller must also ensure that the graph is
+    /// borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
     /// dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work that is
-    /// enqueued on the stream while the closure runs. Such work includes kernels that other threads
-    /// launch. If the work fails halfway, the caller is also responsible for the nodes that the
+    /// enqueued on the stream while the closure runs. Kernels that other threads launch are part of
+    /// this work. If the work fails halfway, the caller is also responsible for the nodes that the
     /// work has already added.
     ///
     /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
-    /// modules may be unloaded earlier if an [update](crate::CapturedGraph::update) has replaced
-    /// the work and succeeded. The same applies to everything else that a replay uses, such as a
-    /// library's handle together with the library's kernels and workspace. [`keep`](Self::keep)
-    /// moves such a value, or a clone of a
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
+    /// replaced the work. The same applies to everything else that a replay uses, such as a library
+    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
+    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -151,8 +150,8 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until no graph of this capture can run any more. Examples of such values
-    /// are a cuBLAS handle, and a kernel's
+    /// Keeps a value alive until no graph of this capture can run anymore. Examples of such values
+    /// are a cuBLAS handle, or a kernel's
     /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose module the driver would
     /// otherwise unload. Functions that are launched with
     /// [`Launch::launch`](pool_cuda::Launch::launch) are kept automatically.
@@ -188,14 +187,14 @@ impl Capture<'_> {
     /// # Errors
     ///
     /// Fails with [`CudaError::Bookkeeping`](pool_cuda::CudaError::Bookkeeping) if the host is out
-    /// of memory. In this case, the value is dropped.
+    /// of memory. If the call fails, the value is dropped.
     pub fn keep<T: Send + 'static>(&self, value: T) -> Result<(), CaptureError> {
         let values = self.account.open().values();
         values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
     }
 
-    /// Returns the host buffer that a copy in the graph reads. Returns `None` if the copy has 0
-    /// bytes, or in a dry run.
+    /// Returns the host buffer that a copy in the graph reads from. Returns `None` if the copy has
+    /// 0 bytes, or in a dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

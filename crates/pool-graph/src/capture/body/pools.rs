@@ -27,9 +27,10 @@ pub(crate) struct Pools {
 /// never run. User code cannot end the capture through this stream, because the capture began on a
 /// different stream.
 pub(super) struct DryStream {
-    // Rust drops fields in the order of their declaration. First, the capture is discarded and the
-    // stream is destroyed. After that, eager pools may wait for the context again. Objects are
-    // destroyed if their destruction was deferred until the end of the capture.
+    // Rust drops fields in the order of their declaration. Dropping the first two fields discards
+    // the capture and destroys the stream. Dropping `_under_way` afterwards allows eager pools to
+    // wait for the context again. Finally, dropping `_deferred` destroys the objects whose
+    // destruction was deferred until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -37,15 +38,14 @@ pub(super) struct DryStream {
 }
 
 impl DryStream {
-    /// Creates a stream and begins a capture of this stream. The capture shares ownership of
-    /// `values`.
+    /// Creates a stream and begins to capture it. The capture shares ownership of `values`.
     pub(super) fn new(
         context: &Arc<CudaContext>,
         values: &Arc<KeptValues>,
     ) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may contain an error from an earlier call. Such an error does not belong to
-        // `new_stream`, so it is stored in the context again.
+        // The context may contain an error from an earlier call. `new_stream` did not cause this
+        // error, so the error is stored in the context again.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);

@@ -21,8 +21,8 @@ pub(crate) struct Region {
     pub(crate) offset: Option<u64>,
     /// The number of the model's operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the last nodes on the stream at the time when the region was allocated. All
-    /// uses of the region follow these nodes.
+    /// The handles of the last nodes on the stream when the region was allocated. All uses of the
+    /// region follow these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream of the last write. Before the first write, the field contains the stream that the
     /// region was allocated on.
@@ -33,9 +33,9 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, like a block of a scope's pool.
+    /// `true` if the memory stays in use until the capture ends, as the blocks of scopes do.
     pub(crate) kept: bool,
-    /// `true` while the region is lent to a device view. The uses of such a view are not recorded.
+    /// `true` while the region is lent to a device view. The uses of a lent view are not recorded.
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
@@ -52,19 +52,19 @@ pub(crate) enum RegionAccess {
     /// The region has no additional record, because the session owns it and no graph writes to it.
     /// The uses of the region do not wait for each other.
     ReadOnly,
-    /// The list of all uses, grouped into turns. The session owns the region, and the verifier
-    /// checks that each turn follows the previous turn.
+    /// The list of all uses, divided into groups. The session owns the region, and the verifier
+    /// checks that each group of uses follows the previous group.
     Listed(Vec<Turn>),
 }
 
-/// A group of uses that may run in any order. A turn consists of a single write, or of any number
+/// A group of uses that may run in any order. A group consists of a single write, or of any number
 /// of reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the last nodes of these uses.
+    /// The handles of the last nodes that belong to these uses.
     pub(crate) until: Vec<u64>,
 }
 
@@ -79,21 +79,21 @@ pub(crate) struct ArenaRange {
 /// The uses of a region on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// The number of the last use, as a number of an operation in the model.
+    /// The number of the operation that used the region last, as assigned by the model.
     pub(crate) operation: usize,
     /// The handles of the nodes that use the region and that the capture itself added. The list is
     /// empty in a dry run.
     pub(crate) known: Vec<u64>,
-    /// The handles of the last nodes of the uses on this stream. Each node that uses the region is
-    /// one of these nodes or precedes one of them. If an operation uses the region, the list
-    /// contains the nodes of this operation. If the region is lent, the list contains the last
+    /// The handles of the last nodes on this stream that use the region. Each node that uses the
+    /// region is one of these nodes or precedes one of them. If an operation uses the region, the
+    /// list contains the nodes of this operation. If the region is lent, the list contains the last
     /// nodes of the stream, which has waited for all users of the view.
     pub(crate) until: Vec<u64>,
 }
 
 impl Region {
-    /// Creates a temporary with the given range of the arena. All uses of the temporary on `stream`
-    /// follow the nodes `after`.
+    /// Creates a temporary that occupies a range of the arena. All uses of the temporary on
+    /// `stream` follow the nodes `after`.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
@@ -118,8 +118,8 @@ impl Region {
         matches!(self.access, RegionAccess::ReadOnly)
     }
 
-    /// Returns the turns of a region that the session owns and graphs may write to. Returns `None`
-    /// for any other region.
+    /// Returns the groups of uses of a region that the session owns and graphs may write to.
+    /// Returns `None` for any other region.
     pub(crate) fn turns(&self) -> Option<&[Turn]> {
         match &self.access {
             RegionAccess::Listed(turns) => Some(turns),
@@ -174,8 +174,8 @@ impl Region {
         }
     }
 
-    /// Records that all uses of the region end at the last nodes of a stream, if these uses were
-    /// not recorded individually.
+    /// Records that all uses of the region end at the last nodes of a stream. The individual uses
+    /// have not been recorded.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
@@ -185,7 +185,7 @@ impl Region {
     }
 }
 
-/// Adds the uses of the region by these nodes to the turns.
+/// Adds the uses of the region by these nodes to the list `turns`.
 fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The work of scopes and lent views on one stream. The account records this work as a whole
-//! instead of recording each operation.
+//! The work of scopes and lent views on one stream. The account records this work as a whole, and
+//! not each operation.
 
 use super::call_site::CallSite;
 
@@ -8,8 +8,8 @@ use super::call_site::CallSite;
 pub(super) struct ScopeWork {
     /// The number of open scopes and lent views on the stream.
     pub(super) guards: usize,
-    /// The number of spans that were complete when the current span began, and the handles of the
-    /// stream's last nodes at that time.
+    /// The number of spans that had been completed when the current span began, and the last nodes
+    /// of the stream at that time.
     pub(super) begun: usize,
     pub(super) before: Vec<u64>,
     /// `true` if a scope is open on the stream.

@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. Such a scope provides the same [`Scope`] and the same device
-//! views as eager code, but its pool allocates blocks from the capture's memory.
+//! Scopes in the body of a capture. A capture's scopes use the same [`Scope`] and device views as
+//! eager code, but their pools allocate blocks from the capture's memory.
 
 use std::sync::Arc;
 
@@ -41,21 +41,21 @@ impl<'c> Capture<'c> {
     ///
     /// Each stream of the session uses a single pool for its scopes. The capture creates this pool
     /// when `scope` is first called, and keeps the pool until the capture ends. Consecutive scopes
-    /// reuse the blocks of the pool, as they do in eager code. Each block is a region of the arena
-    /// *for the rest of the capture*. No other temporary can use the bytes of a block, because the
-    /// capture does not record which kernels use the block. If the pool frees a block because a
-    /// slot grows or because `trim` is called, only this pool can reuse the block. The result of a
-    /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
-    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
-    /// temporaries can share bytes according to the order of the graph.
+    /// reuse the blocks of the pool, as they do in eager code. Each block remains a region of the
+    /// arena *for the rest of the capture*. No other temporary can use the bytes of a block,
+    /// because the capture does not record which kernels use the block. If the pool frees a block
+    /// because a slot grows or because `trim` is called, only this pool can reuse the block. The
+    /// result of a [probe](crate::CaptureSession::probe) includes the bytes that the scopes need.
+    /// For a body with many large temporaries, [`acquire`](Self::acquire) needs less memory,
+    /// because temporaries that are not in use at the same time can share bytes.
     ///
-    /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
+    /// [`lend`](Self::lend) makes the graph's blocks and the capture's temporaries available to a
     /// scope.
     ///
     /// A scope and its views do not support the operations `copy_to_vec`, `copy_to_host`,
     /// `copy_from_host` and `acquire_from`. These operations fail with [`CudaError::Capturing`],
-    /// because they wait for the device or copy host memory that does not belong to the graph. In
-    /// place of `copy_from_host` and `acquire_from`, use the capture's own method
+    /// because they wait for the device or access host memory that the graph does not own. Instead
+    /// of `copy_from_host` and `acquire_from`, use the capture's own method
     /// [`copy_from_host`](Self::copy_from_host).
     ///
     /// **Other streams.** A view can be used on another stream of the session with
@@ -73,8 +73,9 @@ impl<'c> Capture<'c> {
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
     /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
-    /// and fills at such addresses. In this case, the probe returns the driver's error. The copies
-    /// and fills that the views provide avoid this error.
+    /// and fills if their addresses do not refer to real memory. The probe returns the driver's
+    /// error if the driver rejects a copy or a fill. The copies and fills that the views provide
+    /// avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -104,14 +105,13 @@ impl<'c> Capture<'c> {
     /// # Errors
     ///
     /// The error that `body` returns takes precedence over all other errors. If the capture refuses
-    /// to allocate a block for the pool, the pool's error does not contain the reason. In this
-    /// case, `scope` returns the original error, which is [`CaptureError::Diverged`] or an error
-    /// from the arena. If a scope is already open on the same stream, the call fails with
-    /// [`CaptureError::ScopeOpen`]. In all other cases, the call fails with the driver's error
-    /// code.
+    /// to allocate a block for the pool, the pool's error does not state the reason. `scope`
+    /// returns the original error, which is [`CaptureError::Diverged`] or an error from the arena.
+    /// If a scope is already open on the same stream, the call fails with
+    /// [`CaptureError::ScopeOpen`]. Otherwise, the call fails with the driver's error code.
     ///
-    /// The end of a scope is also a step of the body. This step may differ from the planned step,
-    /// for example if the body ignores an error. In this case, the next step or the end of the
+    /// Ending a scope is also a step of the body. This step may differ from the planned step, for
+    /// example if the body ignores an error. If the steps differ, the next step or the end of the
     /// capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
@@ -130,7 +130,7 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with an error from the scope's pool, which does not contain
+            // The body may have failed with an error from the scope's pool, which does not state
             // the original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
@@ -142,7 +142,7 @@ impl<'c> Capture<'c> {
         Ok(result)
     }
 
-    /// Converts a stream of the session to the stream handle that pools take.
+    /// Returns the CUDA stream on which the scopes of a session stream enqueue their work.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry, values) = {
             let account = self.account.open();
@@ -174,8 +174,8 @@ impl<'c> Capture<'c> {
 }
 
 /// Makes the pool's stream wait for all other streams that used the pool's memory. Returns the
-/// first error that has occurred. If an earlier wait between streams has failed, a kernel may have
-/// received the address 0.
+/// first error that has occurred. The error may stem from a failed wait between streams, after
+/// which a kernel may have received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);

@@ -9,16 +9,16 @@ use super::account::Account;
 /// An account that is shared by a [`Capture`](crate::Capture), the pools of its scopes, and its
 /// lent views.
 ///
-/// The account cannot be passed as `&mut Account`. The pool of each scope stores the account in a
+/// The account cannot be passed as `&mut Account`, because a scope's pool stores the account in a
 /// [`BlockSource`](pool_cuda::BlockSource) while the body uses a `&Capture`. The account cannot be
 /// stored in a `RefCell` either, because `BlockSource` requires `Send`. All code that uses the
 /// account runs on the same thread, so no call ever waits for the lock.
 ///
 /// **While the account is locked, no code of the body runs, and no pool is used, created or
-/// dropped.** Such code could lock the account again, which would cause a deadlock. Only code of
-/// this crate, the arena, the host's allocator and the driver runs while the account is locked. The
-/// allocator and the driver cannot access the account, because only its capture, its scopes and its
-/// lent views refer to it.
+/// dropped.** Code of the body could lock the account again, which would cause a deadlock. While
+/// the account is locked, the only code that runs belongs to this crate, the arena, the host's
+/// allocator or the driver. The allocator and the driver cannot access the account, because only
+/// its capture, its scopes and its lent views refer to it.
 #[derive(Clone)]
 pub(super) struct SharedAccount(Arc<Mutex<Account>>);
 

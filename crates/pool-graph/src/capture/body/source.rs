@@ -5,15 +5,15 @@
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and of
-//!   the blocks therefore stays valid for as long as work of the capture may run. Work of a failed
+//!   the blocks therefore stays valid as long as work of the capture may run. Work of a failed
 //!   capture never runs.
-//! - **Each region that a scope's pool allocates is kept** until the capture ends. During this
-//!   time, the region is not returned to the arena, and the account records that the region is in
-//!   use. Therefore, no later temporary uses the same bytes. All earlier uses of these bytes end
-//!   before the stream uses the region, and the verifier checks this order in the graph.
-//! - **The graph keeps the modules loaded** that contain the functions launched through its pools,
-//!   by owning these functions in [`KeptValues`](crate::driver::KeptValues). If a function cannot
-//!   be stored in `KeptValues`, the capture fails.
+//! - **Each region that a scope's pool allocates is kept** until the capture ends. The region is
+//!   not returned to the arena, and the account records that it is in use. Therefore, no later
+//!   temporary uses the same bytes. All earlier uses of these bytes end before the stream uses the
+//!   region, and the verifier checks this order in the graph.
+//! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own the
+//!   functions that were launched through its pools. If a function cannot be stored in
+//!   `KeptValues`, the capture fails.
 //! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
 //!   whose capture is discarded.
 
@@ -31,7 +31,7 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The account of a body, and the stream number of one of the body's pools.
+/// A body's account, and the number of the stream that one of the body's pools uses.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
@@ -84,9 +84,8 @@ impl FromArena {
 impl FromView {
     /// # Safety
     ///
-    /// The pool that uses this source must return a single view, and this view must not be longer
-    /// than the region at `address`. No other work may use the region's memory while the pool
-    /// exists.
+    /// The pool that uses this source must return a single view that fits into the region at
+    /// `address`. No other work may use the region's memory while the pool exists.
     pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
         Self { place: BodyStream { account: account.clone(), stream }, address }
     }
@@ -94,7 +93,7 @@ impl FromView {
 
 impl BodyStream {
     /// Returns an error that the pool can return, and records the original error for the end of the
-    /// scope. A pool cannot return the original error, because a pool returns only driver errors.
+    /// scope. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -197,10 +196,10 @@ unsafe impl BlockSource for FromArena {
 }
 
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
-// function. The work of a dry run is never executed. The only block is the region that the creator
-// of this source passed, and only the view that this pool returns uses the region. The pool
-// requests one word more than the view needs. The block may lack this additional word, but no work
-// accesses memory beyond the end of the view.
+// function. The work of a dry run is never executed. The only block is the region that this source
+// was created with, and only the view that the pool returns uses this region. The pool requests one
+// more word than the view needs. The block may be one word too short, but no work accesses memory
+// beyond the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

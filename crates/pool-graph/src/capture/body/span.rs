@@ -1,6 +1,5 @@
-//! The work that a capture enqueues on its streams, divided into spans. Each span stores the
-//! handles of its stream's last nodes before and after the span, and the owner of the nodes in
-//! between.
+//! The work that a capture enqueues on its streams, divided into spans. Each span stores the last
+//! nodes of its stream before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 
@@ -20,15 +19,15 @@ pub(crate) struct Span {
 pub(crate) enum NodeOwner {
     /// The capture itself owns the nodes of the span, and has added exactly these nodes.
     Put(Vec<PutNode>),
-    /// A scope or a lent view owns the nodes of the span. These nodes may be kernel launches, and
-    /// fills and copies that access only the graph's memory.
+    /// A scope or a lent view owns the nodes of the span. The nodes of the span are kernel
+    /// launches, or fills and copies that access only the graph's memory.
     Scope,
     /// The caller of `enqueue` owns all nodes of the span.
     Caller,
 }
 
-/// A node that an operation has added. The node is stored with its kind and the memory in its
-/// parameters.
+/// A node that an operation has added. The node's kind and the memory in its parameters are stored
+/// with the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

@@ -1,5 +1,5 @@
-//! The steps of a body, stored as a sequence of hashes. A comparison of the hashes shows the step
-//! where a capture differs from the dry run of its plan.
+//! The steps of a body, stored as a sequence of hashes. Comparing the hashes reveals the step at
+//! which a capture differs from the dry run of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,10 +15,10 @@ pub(crate) enum BodyStep {
     Block { stream: usize, bytes: u64 },
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
-    /// The body enqueued an operation on a stream. `uses` contains the memory that the operation
-    /// uses, and a flag for each use. The flag is `true` if the operation writes to this memory.
+    /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
+    /// with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument received its number. Arguments are numbered from 0.
+    /// A host argument was assigned its number. Arguments are numbered from 0.
     Argument { number: usize },
     /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },
@@ -28,17 +28,18 @@ pub(crate) enum BodyStep {
 /// run of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// A temporary or a block of a scope. These allocations are numbered from 0.
+    /// A temporary or a block of a scope. Temporaries and blocks of scopes are numbered together
+    /// from 0.
     Temporary(usize),
-    /// A block of a graph memory pool. If a step uses a different block, it counts as a different
-    /// step, because graphs may share blocks.
+    /// A block of a graph memory pool. A step that uses a different block is a different step,
+    /// because graphs may share blocks.
     Block(BlockId),
     /// Memory that the session owns. The number is an index into the session's list of owned
     /// memory.
     Owned(usize),
 }
 
-/// The trace of a body, which contains, for each step, a hash of this step and all previous steps.
+/// The trace of a body, which stores a hash of each step and all steps before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,

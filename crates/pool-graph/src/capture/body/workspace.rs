@@ -1,5 +1,5 @@
-//! Workspaces for libraries. A library stores the address of its workspace, which is memory of the
-//! graph, and uses the workspace in each call.
+//! Workspaces for libraries. A library stores the address of its workspace and uses the workspace
+//! in each call, so the workspace belongs to the graph.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,18 +11,18 @@ use super::names::CaptureStream;
 use super::view::rounded;
 use crate::capture::error::CaptureError;
 
-/// Memory of the graph that a library uses as its workspace in the body of a capture.
+/// A library workspace in the graph's memory, for use in the body of a capture.
 ///
 /// A library allocates a workspace during its calls, unless the user has set one. In a capture,
-/// such an allocation would become a memory node, and a session rejects graphs with memory nodes
-/// ([`CaptureError::MemoryNodes`]). A body must therefore set this workspace before it first calls
-/// the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the handle's
-/// workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
+/// this allocation would become a memory node, and a session rejects graphs with memory nodes
+/// ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its first call
+/// to the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the
+/// handle's workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
-/// until the end of the graph, even if the `Workspace` is dropped earlier.
+/// as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// Before the handle is used eagerly after the capture, its stream must be set again. Setting the
-/// stream detaches the handle from the workspace, whose memory belongs to the graph.
+/// After the capture, the handle's stream must be set again before the handle is used eagerly.
+/// Setting the stream detaches the handle from the workspace, which belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -60,8 +60,8 @@ pub struct Workspace<'c> {
 }
 
 impl<'c> Capture<'c> {
-    /// Allocates a workspace for a library handle that uses this stream. The workspace is part of
-    /// the footprint until the end of the graph.
+    /// Allocates a workspace for a library handle that uses this stream. The workspace remains part
+    /// of the footprint for the lifetime of the graph.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Workspace<'_> {
     }
 
     /// Declares that a library call uses the workspace. Calls that use the workspace on different
-    /// streams are executed one after the other.
+    /// streams run one after the other.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         let capture = self.capture.account.open().number();

@@ -23,54 +23,54 @@ use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
 
-/// A captured graph that owns all memory of its nodes and is ready to be replayed.
+/// A captured graph that owns all memory that its nodes use and is ready to be replayed.
 ///
 /// # Why this is sound
 ///
 /// - *The graph owns the memory at every address in its nodes.* Safe code can use only two kinds of
 ///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
-///   use. The second kind refers to blocks that a lease of the session keeps. A caller that
-///   enqueues other work must use `unsafe` code, and promises that the memory of this work also
-///   stays valid. Work that was enqueued on a stream without using the capture is detected. To
-///   detect such work, the capture records the last nodes of each stream. The capture also requires
-///   that each node of the graph belongs to an operation of the capture. No other code can end the
+///   use. The second kind refers to blocks that are kept by one of the session's leases. A caller
+///   that enqueues other work must use `unsafe` code, and promises that the memory of this work
+///   stays valid. The capture detects work that was enqueued on its streams without using the
+///   capture. To detect such work, the capture records the last nodes of each stream. In addition,
+///   every node of the graph must belong to an operation of the capture. No other code can end the
 ///   capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
-///   allocated again. Resetting an arena invalidates its leases, and graphs with such a lease can
-///   no longer be replayed.
+///   allocated again. Resetting an arena invalidates its leases, and graphs that hold one of these
+///   leases can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
-///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
-///   graph, the state and finally the leases. If another thread is capturing at this time, the
-///   state and the leases are dropped immediately. The driver's objects are not destroyed until
-///   that capture has ended. If the stream cannot be synchronized, nothing is freed.
+///   Dropping the graph first synchronizes this stream. The executable graph, the graph, the state
+///   and the leases are dropped afterwards, in this order. If another thread is capturing at this
+///   time, the state and the leases are dropped immediately. The driver's objects are destroyed
+///   only after that capture has ended. If the stream cannot be synchronized, nothing is freed.
 ///   Synchronization fails while the stream is being captured explicitly, or if the driver returns
-///   an error although the context has not been destroyed.
+///   an error and the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///   different streams may share a block only if none of these graphs writes to the block. The
 ///   capture checks this condition before each operation that writes, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back.
-///   The verifier has checked that full edges order any two temporaries that share bytes.
+///   The verifier has checked that full edges order all temporaries that share bytes.
 /// - *An update takes effect completely or not at all.* An update is a separate capture that uses
 ///   the graph's memory. The body of the update performs the same steps as before, and the result
-///   is verified like the first capture. The old nodes and their host memory are destroyed only
-///   when no run uses them. All earlier runs have then completed, and all later runs use the new
-///   nodes. If the driver does not report whether it performed the update, the graph keeps the host
-///   memory of both the old and the new nodes.
+///   is verified in the same way as the first capture. The old nodes and their host memory are
+///   destroyed only when no run uses them. At that point, all earlier runs have completed, and all
+///   later runs use the new nodes. If the driver does not report whether the update took place, the
+///   graph keeps the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
-///   check that the arena is not lent.
+///   check that it is not lent.
 /// - *Copies that feed the graph without waiting run on the same stream.* On the host, the driver
-///   copies only from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
+///   copies only to and from buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
 ///   unchanged until an event that follows the buffer's copy has completed. The graph keeps the
 ///   copied blocks and their leases until the copies have completed. If a ticket is forgotten, its
 ///   buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
-///   functions that scopes have launched and the values that [`keep`](crate::Capture::keep)
-///   received. The handle owns them until the driver has destroyed the handle. A caller that
-///   enqueues other work promises that the modules of this work stay loaded.
+///   functions that scopes have launched and the values that were passed to
+///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed the
+///   handle. A caller that enqueues other work promises that the modules of this work stay loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -293,8 +293,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// If the host cannot wait for the graph's runs, the call returns the graph unchanged. This
-    /// happens if the graph's stream is being captured explicitly, or if the driver returns an
+    /// If the host cannot wait for the graph's runs, the call returns the graph unchanged. The host
+    /// cannot wait if the graph's stream is being captured explicitly, or if the driver returns an
     /// error.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
@@ -323,8 +323,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not contain leased blocks. The arena may be larger than the graph requires,
-    /// and may contain bytes of other owners before the temporaries. If temporaries share bytes
-    /// because of an order that the capture does not know, the record contains no offsets.
+    /// and other code may use the bytes before the temporaries. The record contains no offsets if
+    /// temporaries share bytes only because of an order that the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
@@ -350,8 +350,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Checks that the stream is not currently being captured explicitly, and prevents sessions
-    /// from capturing it until the returned value is dropped.
+    /// Fails if the stream is being captured explicitly. Sessions cannot capture the stream until
+    /// the returned value is dropped.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -361,16 +361,16 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// Returns the state of a graph, which exists until the graph ends.
+/// Returns the state of a graph, which stays alive as long as the graph.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
     state.as_mut().ok_or(CaptureError::Internal { found: "a graph has no state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // If the host cannot wait for a run, this run may use the state indefinitely. The
-        // destructor therefore attempts the wait twice. If both attempts fail, the state is leaked,
-        // because the queue of deferred frees cannot store it.
+        // If the host cannot wait for a run, this run may still use the state later. The destructor
+        // therefore tries to wait twice. If both attempts fail, the state is leaked, because the
+        // queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks without making the host wait for the device. These copies
-//! use the buffers of a staging pool, and run in stream order on the graph's stream.
+//! Copies to and from a graph's blocks, without making the host wait for the device. These copies
+//! use the buffers of a staging pool, and run on the graph's stream.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of `elements` to the start of a block that the graph keeps. The copy runs
-    /// after all earlier runs of the graph and before all later runs, and the call does not wait
-    /// for the copy. When the call returns, a buffer of the staging pool contains the elements. The
+    /// after all earlier runs of the graph and before all later runs. The call does not wait for
+    /// the copy. When the call returns, a buffer of the staging pool contains the elements. The
     /// staging buffer becomes available again after the copy has completed.
     ///
-    /// After the first call, the block is recorded as written by this graph, because a copy may
-    /// still be pending when the call returns. The block stays recorded until the next
-    /// [`update`](Self::update) or until the end of the graph.
+    /// The first call records that this graph writes to the block, because a copy may still be
+    /// pending when the call returns. The block remains recorded until the next
+    /// [`update`](Self::update) or the end of the graph.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -72,8 +72,8 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a copy of the first `elements` elements of a block that the graph keeps. The copy
-    /// runs after all earlier runs of the graph and before all later runs, and the call does not
-    /// wait for the copy. After the copy has completed, the returned ticket provides the elements.
+    /// runs after all earlier runs of the graph and before all later runs. The call does not wait
+    /// for the copy. After the copy has completed, the returned ticket provides the elements.
     ///
     /// The element type must not be zero-sized, and its alignment must not exceed 256. For any
     /// other element type, the call does not compile.
@@ -109,8 +109,8 @@ impl<S> CapturedGraph<S> {
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Fails if the staging pool belongs to another context. The events that follow the pool's
-    /// copies belong to the pool's context, and cannot be recorded on a stream of another context.
+    /// Fails if the staging pool belongs to another context. The pool's events belong to its
+    /// context, and cannot be recorded on a stream of another context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -120,7 +120,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Records that this graph writes to the block, so that no graph on another stream can use the
-    /// block from then on.
+    /// block afterwards.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,
@@ -129,7 +129,7 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // At this point, the stream is only checked, and nothing is recorded yet. An operation that
+        // So far the stream has only been checked, and nothing has been recorded. An operation that
         // is refused because of a capture writes nothing, so the block must not be recorded as
         // written.
         drop(self.check_stream(operation)?);

@@ -11,8 +11,8 @@ use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The executable graph and the objects that belong to it. The memory that these objects own is
-/// freed only after the driver has destroyed the executable graph and the graph.
+/// The executable graph and the objects that belong to it. The memory of these objects is freed
+/// only after the driver has destroyed both the executable graph and the graph.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
@@ -28,11 +28,11 @@ pub(super) struct Parts {
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// The host buffers of updates that the driver may or may not have performed.
+    /// The host buffers of updates whose outcome is unknown.
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
-    /// The records of how the graph uses its blocks.
+    /// The graph's uses of its blocks.
     pub(super) shares: Shares,
 }
 

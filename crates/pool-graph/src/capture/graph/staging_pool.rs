@@ -1,14 +1,14 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order they are returned. The buffers are
-//! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
-//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates a
-//! buffer or waits for a buffer.
+//! when it is created, and reuses them in the order in which they are returned. The buffers are
+//! [`PageLocked`] values from `pool-driver` and detect when a copy has ended. The staged copies of
+//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates
+//! or waits for a buffer.
 //!
-//! A buffer is reused after the event that follows its last copy has completed. The pool queries
-//! this event when it needs a buffer, so the reuse of a buffer does not rely on a destructor.
-//! Dropping the owner of a buffer returns the buffer to the pool, even if a copy is still pending.
-//! If the owner is forgotten, the buffer is never reused. The lock of the list of returned buffers
-//! is held only while buffers are added or removed.
+//! A buffer is reused only after the event that follows its last copy has completed. The pool
+//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping
+//! the owner of a buffer returns the buffer to the pool, even if a copy is still pending. If the
+//! owner is forgotten, the buffer is never reused. The lock on the list of returned buffers is held
+//! only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -54,15 +54,15 @@ pub struct StagingConfig {
 /// dropped, it waits for the pending copies of its available buffers. If a ticket is dropped after
 /// its pool, the ticket waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies of the buffers at the
-    /// front complete first.
+    /// The available buffers, in the order in which they were returned. The copies of the buffers
+    /// at the front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// The buffers that have been returned and that the pool has not collected yet.
+/// The buffers that have been returned but that the pool has not collected yet.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer whose copies have completed, without waiting and without allocating memory.
+    /// Takes a buffer whose copies have completed, without waiting or allocating memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, but its error is returned only
-                    // if all buffers of the pool are lost.
+                    // A lost buffer never becomes available again, but the pool reports the error
+                    // only if all of its buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -169,7 +169,7 @@ impl TakenBuffer {
     /// # Safety
     ///
     /// The range of `bytes` bytes at `to` must be allocated in the stream's context. The caller
-    /// must have the right to write to it in stream order. The buffer must have just been taken
+    /// must be allowed to write to this range in stream order. The buffer must have just been taken
     /// from the pool, and must contain at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
@@ -187,8 +187,8 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The caller must satisfy the safety requirements of [`copy_to_device`](Self::copy_to_device),
-    /// but needs only the right to read the range.
+    /// The caller must satisfy the same requirements as for
+    /// [`copy_to_device`](Self::copy_to_device), but only needs to be allowed to read the range.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,

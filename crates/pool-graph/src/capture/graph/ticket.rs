@@ -37,8 +37,8 @@ impl<T: PodElement> ReadTicket<T> {
     /// The ticket for a read of 0 bytes.
     pub(super) const EMPTY: Self = Self { buffer: None, bytes: 0, element: PhantomData };
 
-    /// Creates the ticket for a copy to this buffer that has been enqueued. `bytes` must be a
-    /// multiple of the element size.
+    /// Creates the ticket for an enqueued copy to this buffer. `bytes` must be a multiple of the
+    /// element size.
     pub(super) fn new(buffer: TakenBuffer, bytes: usize) -> Self {
         Self { buffer: Some(buffer), bytes, element: PhantomData }
     }

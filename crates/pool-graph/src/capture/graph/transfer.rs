@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that make the host wait for the device, and changes to the
-//! graph's host arguments.
+//! Copies to and from a graph's blocks that make the host wait for the device, and methods that
+//! change the graph's host arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -15,7 +15,7 @@ use crate::capture::sharing::Shares;
 impl<S> CapturedGraph<S> {
     /// Copies the first elements of a block or slice from the device to the host. The graph must
     /// keep this block or slice. The copy runs after all earlier runs of the graph. The length of
-    /// `elements` determines how many elements are copied.
+    /// `elements` determines the number of elements to copy.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
     /// copies without waiting. The elements are first copied to a page-locked buffer, which the
@@ -26,8 +26,8 @@ impl<S> CapturedGraph<S> {
     /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
     /// is too small. Fails with [`CaptureError::NotOwned`] if the graph does not keep the slice, or
     /// if the slice is too small. Fails with [`CaptureError::WrongContext`] if the memory is on
-    /// another device. The call also fails if the host cannot allocate page-locked memory, and
-    /// returns the same errors as [`synchronize`](Self::synchronize).
+    /// another device. The call also fails if the host cannot allocate page-locked memory. The call
+    /// can also return the same errors as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
@@ -46,7 +46,8 @@ impl<S> CapturedGraph<S> {
         // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
         // runs of the graph use this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // From this point on, an allocator hook or other code of the caller may capture the stream.
+        // From this point on, the caller's code (for example, an allocator hook) may capture the
+        // stream.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
@@ -72,8 +73,8 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // A graph on another stream may read the block at any time, so the block must not be shared
-        // with such a graph.
+        // A graph on another stream could read the block at any time, so no such graph may use the
+        // block.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
             alone.add(block.id(), self.stream(), true)?;
@@ -91,17 +92,17 @@ impl<S> CapturedGraph<S> {
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // Although the call has failed, the copy may still write to the block later, so the
-            // graph keeps the record of this write.
+            // A failed copy may still write to the block later, so the graph stays recorded as a
+            // writer of the block.
             self.runs.parts()?.shares.keep(alone);
         }
         self.unstage(staged, copied)
     }
 
-    /// Sets the elements that a copy from the host reads in later runs. The call blocks the host
-    /// until all earlier runs have completed, because these runs read the old elements. If a value
-    /// changes with every run, store it in a block, because [`enqueue_write`](Self::enqueue_write)
-    /// writes to a block without waiting.
+    /// Sets the elements that later runs copy from the host. The call blocks the host until all
+    /// earlier runs have completed, because these runs read the old elements. If a value changes
+    /// with every run, store it in a block, because [`enqueue_write`](Self::enqueue_write) writes
+    /// to a block without waiting.
     ///
     /// # Errors
     ///

@@ -24,15 +24,15 @@ impl<S> CapturedGraph<S> {
     /// The body must perform the same steps as the body that was captured, and its temporaries must
     /// have the same addresses. The body can be the same closure that was captured, with a
     /// different state. The update captures the body on the same streams and in the same memory,
-    /// and verifies the result like the first capture. The executable graph then receives the new
-    /// parameters (`cuGraphExecUpdate`), which is faster than creating another executable graph.
-    /// Host arguments keep their identifiers and receive the new values.
+    /// and verifies the result in the same way as the first capture. The executable graph receives
+    /// the new parameters from `cuGraphExecUpdate`, which is faster than creating another
+    /// executable graph. Host arguments keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
     ///
     /// **If the body fails or panics, the graph is unchanged**, except that the body may have
-    /// modified the graph's state. If nodes of the graph use memory of the state, this memory must
+    /// modified the graph's state. If the graph's nodes use memory from its state, this memory must
     /// stay valid until an update has replaced these nodes.
     ///
     /// ```no_run
@@ -53,17 +53,17 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Fails with the error that `body` returned, or with [`CaptureError::Diverged`] if the body
-    /// performs other steps than before. Fails with [`CaptureError::Moved`] if a temporary is at a
-    /// different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old nodes
-    /// with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream is
-    /// being captured, and returns the same errors as a [capture](crate::PreparedCapture::capture).
+    /// performs different steps than before. Fails with [`CaptureError::Moved`] if a temporary is
+    /// at a different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old
+    /// nodes with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream
+    /// is being captured. An update can also return the same errors as a
+    /// [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // At this point, the stream is only checked, because the capture itself reserves the
-        // stream.
+        // At this point, the stream has only been checked, because the capture itself reserves it.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
@@ -93,7 +93,7 @@ impl Runs {
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
                 // The executable graph may contain either the old or the new nodes, so the graph
-                // also keeps the host memory of the new nodes.
+                // keeps the host memory of both.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
                 Err(error.into())
