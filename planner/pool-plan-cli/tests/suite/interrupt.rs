@@ -8,14 +8,19 @@ use std::time::{Duration, Instant};
 /// The maximum delay that other work on the machine can cause.
 const MOST_LATE: Duration = Duration::from_secs(2);
 
-/// A problem whose search takes longer than any test.
+/// Returns the file of a problem whose search takes longer than any test: a packing without free
+/// space, and buffers that are live almost all the time.
 fn text() -> String {
+    let packed = super::held_out::pinwheels(1_000, 60_001).unwrap();
+    let lower = packed.buffers().iter().map(|buffer| buffer.lower).min().unwrap();
+    let upper = packed.buffers().iter().map(|buffer| buffer.upper).max().unwrap();
     let mut text = String::from("id,lower,upper,size\n");
+    for (number, buffer) in packed.buffers().iter().enumerate() {
+        text.push_str(&format!("p{number},{},{},{}\n", buffer.lower, buffer.upper, buffer.size));
+    }
     for number in 0..850_u64 {
-        let (size, lower) = (1 + number * number % 9, 3 * number);
-        text.push_str(&format!("l{number},{},{},{size}\n", number % 7, 2_550 - number % 5));
-        let size = 1 + number * 7919 % 90;
-        text.push_str(&format!("s{number},{lower},{},{size}\n", lower + 2 + number % 3));
+        let size = 1 + number * 7919 % 9;
+        text.push_str(&format!("l{number},{lower},{},{size}\n", upper - number as i64 % 5));
     }
     text
 }
@@ -24,7 +29,7 @@ fn text() -> String {
 /// each run.
 #[test]
 fn an_interrupt_ends_with_the_best_plan() {
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted.csv");
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted_search.csv");
     std::fs::write(&file, text()).unwrap();
     let mut late = Vec::new();
     for number in 0..(super::cases() / 500).max(1) {

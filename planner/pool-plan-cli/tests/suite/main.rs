@@ -11,6 +11,9 @@
 #[path = "../../../../crates/pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the solver's tests have other settings")]
 mod capture;
+#[path = "../../../../crates/pool-plan/tests/support/held_out.rs"]
+#[allow(dead_code, reason = "one family is enough here")]
+mod held_out;
 #[path = "../../../pool-replay/tests/support/placed.rs"]
 mod placed;
 
