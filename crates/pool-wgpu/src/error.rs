@@ -31,14 +31,14 @@ pub enum WgpuError {
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
     /// a stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
-        "a stream is already in use on this thread: make this call after the closure passed to \
-         `record`, or the callback, has returned"
+        "a stream is already in use on this thread: make this call after the callback, or the \
+         closure passed to `record`, has returned"
     )]
     Reentered,
     /// The thread is ending. The call was made in the destructor of a thread-local variable, and
     /// wgpu cannot be called there.
     #[error(
-        "wgpu cannot be called while the thread drops its thread-local variables: drop all values \
+        "wgpu cannot be called while a thread destroys its thread-local variables: drop all values \
          that use the stream before the thread's function returns, or send them to another thread"
     )]
     ThreadEnding,
@@ -65,8 +65,8 @@ pub enum WgpuError {
     },
     /// The requested size is larger than the largest buffer that the device supports.
     #[error(
-        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
-         higher `max_buffer_size`, or acquire the memory in parts"
+        "a buffer of {bytes} bytes exceeds the device's limit of {limit} bytes: request a device \
+         with a higher `max_buffer_size`, or acquire the memory in parts"
     )]
     BufferTooLarge {
         /// The number of bytes that were requested.
@@ -77,7 +77,7 @@ pub enum WgpuError {
     /// The size of the view exceeds the device's limit for one binding.
     #[error(
         "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
-         parts of the view, or ask the adapter for a higher `max_storage_buffer_binding_size`"
+         parts of the view, or request a device with a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
         /// The size of the view in bytes.
@@ -88,8 +88,8 @@ pub enum WgpuError {
     /// A part of a view starts at an offset that cannot be bound. The device requires the offsets
     /// of bindings to be multiples of an alignment.
     #[error(
-        "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
-         offset that is a multiple of {alignment} bytes"
+        "a view that starts at byte {offset} of its buffer cannot be bound: the offset must be a \
+         multiple of {alignment} bytes"
     )]
     Misaligned {
         /// The offset of the part within its buffer, in bytes.
@@ -100,8 +100,9 @@ pub enum WgpuError {
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
     /// bytes. The kernel would also overwrite the first bytes of the next part.
     #[error(
-        "a part that ends at byte {end} of its buffer cannot be bound for writing: a binding ends \
-         at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
+        "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
+         rounded up to a multiple of 4 bytes, so the kernel could overwrite memory of the next \
+         view"
     )]
     UnevenEnd {
         /// The end offset of the part within its buffer, in bytes.
@@ -122,8 +123,8 @@ pub enum WgpuError {
     },
     /// A kernel writes to a binding that was created only for reading.
     #[error(
-        "the kernel `{kernel}` writes to its binding {binding}, which was created for reading: \
-         pass a writable binding"
+        "the kernel `{kernel}` writes to binding {binding}, which is read-only: pass a writable \
+         binding"
     )]
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
@@ -134,9 +135,9 @@ pub enum WgpuError {
     /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either
     /// one binding is read and the other binding is written, or both are written and overlap.
     #[error(
-        "the bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and \
-         the kernel writes to the buffer: declare both `read_write` and bind parts that do not \
-         overlap, bind the parts together, or copy one of them"
+        "bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and the \
+         kernel writes to it: declare both as `read_write` and bind parts that do not overlap, \
+         combine them into one binding, or copy one of them"
     )]
     SharedBuffer {
         /// The name of the kernel's entry point.
@@ -163,8 +164,8 @@ pub enum WgpuError {
     },
     /// The size of the parameters exceeds the limit for one dispatch.
     #[error(
-        "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: put the \
-         parameters into a view"
+        "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
+         parameters in an array, and bind a view of the array"
     )]
     TooManyParameters {
         /// The number of bytes of parameters that were passed.
@@ -174,8 +175,8 @@ pub enum WgpuError {
     },
     /// The number of workgroups along one axis exceeds the device's limit.
     #[error(
-        "{groups} workgroups along axis {axis} exceed the device's limit of {limit}: let each \
-         invocation process several elements, or use another axis"
+        "{groups} workgroups along axis {axis} exceed the device's limit of {limit}: process \
+         several elements in each invocation, or use another axis"
     )]
     TooManyGroups {
         /// The zero-based index of the axis.
@@ -187,7 +188,8 @@ pub enum WgpuError {
     },
     /// The kernel declares more bindings than the device supports for one kernel.
     #[error(
-        "the kernel `{kernel}` declares {declared} bindings, but the device's limit is {limit}"
+        "the kernel `{kernel}` declares {declared} bindings, but the device supports at most \
+         {limit}"
     )]
     TooManyBindings {
         /// The name of the kernel's entry point.
@@ -234,9 +236,8 @@ pub enum WgpuError {
     /// rejected commands receives this error once. If the message mentions `Buffer::map_async`, a
     /// mapping that `map_buffer_on_submit` requested has failed, and the commands were executed.
     #[error(
-        "wgpu rejected recorded commands, and executed none of the commands that were recorded \
-         with them: {message}. Do not map or destroy a resource that the commands use before \
-         `submit` has returned"
+        "wgpu rejected a group of recorded commands and executed none of them: {message}. Until \
+         `submit` has returned, do not map or destroy a resource that recorded commands use"
     )]
     SubmissionRefused {
         /// The message that wgpu returned.
@@ -246,8 +247,8 @@ pub enum WgpuError {
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
         "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
-         `wgpu::Buffer::destroy`: end the scope and call `trim` on the pool, which then allocates \
-         another buffer"
+         `wgpu::Buffer::destroy`: end the scope, and call `trim` on the pool so that it allocates \
+         a new buffer"
     )]
     BufferDestroyed {
         /// The number that identifies the block. For a view that starts at the beginning of a
@@ -259,16 +260,16 @@ pub enum WgpuError {
     /// The closure of [`Stream::record`](crate::Stream::record) replaced the encoder that was
     /// passed to it. The closure's commands are dropped, and all earlier commands stay recorded.
     #[error(
-        "the closure passed to `record` replaced its encoder: record into the given encoder, or \
-         pass your own command buffers to `submit_with`"
+        "the closure passed to `record` replaced its encoder: use the encoder that the closure \
+         receives, or pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
     /// Use [`read`](crate::BufferView::read), and await the result.
-    #[error("a browser cannot block until the contents arrive: await `read()` instead")]
+    #[error("code in a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.
-    #[error("the contents could not be read back: {message}")]
+    #[error("the contents of the buffer could not be read back: {message}")]
     Unreadable {
         /// The message that wgpu returned.
         message: String,
