@@ -92,8 +92,8 @@ pub enum TensorError {
 
     /// The tensor's elements extend past the end of the address space.
     #[error(
-        "the tensor has {elements} elements at byte offset {byte_offset}, so its end would exceed \
-         the address space"
+        "a tensor of {elements} elements at byte offset {byte_offset} does not fit in the address \
+         space"
     )]
     TooLarge {
         /// The number of elements in the tensor.

@@ -272,7 +272,7 @@ pub enum PlanError {
         proved: bool,
     },
     /// The tolerance is below 1, or is not a number.
-    #[error("the tolerance {tolerance} is invalid: set a ratio of at least 1")]
+    #[error("the tolerance {tolerance} is invalid: set a tolerance of at least 1")]
     BadTolerance {
         /// The tolerance that was given.
         tolerance: f64,

@@ -31,7 +31,7 @@ pub enum WgpuError {
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
     /// a stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
-        "a stream is already in use on this thread: make this call after the callback, or the \
+        "a stream is already in use on this thread: make this call only after the callback, or the \
          closure passed to `record`, has returned"
     )]
     Reentered,
@@ -101,8 +101,8 @@ pub enum WgpuError {
     /// bytes. The kernel would also overwrite the first bytes of the next part.
     #[error(
         "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
-         rounded up to a multiple of 4 bytes, so the kernel could overwrite memory of the next \
-         view"
+         rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
+         the next view"
     )]
     UnevenEnd {
         /// The end offset of the part within its buffer, in bytes.
@@ -237,7 +237,7 @@ pub enum WgpuError {
     /// mapping that `map_buffer_on_submit` requested has failed, and the commands were executed.
     #[error(
         "wgpu rejected a group of recorded commands and executed none of them: {message}. Until \
-         `submit` has returned, do not map or destroy a resource that recorded commands use"
+         `submit` has returned, do not map or destroy a resource that the commands use"
     )]
     SubmissionRefused {
         /// The message that wgpu returned.
