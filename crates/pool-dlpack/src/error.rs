@@ -117,9 +117,9 @@ pub enum TensorError {
     #[error("the array's shape cannot be represented in DLPack")]
     Metadata(#[source] dlpark::metadata::Error),
 
-    /// The streams of the producer and the consumer cannot be ordered.
+    /// The consumer's stream cannot be made to wait for the producer's stream.
     #[cfg(feature = "cuda")]
-    #[error("cannot order the work of the tensor's consumer after the work of its producer")]
+    #[error("cannot make the tensor's consumer wait for the tensor's producer")]
     Order(#[source] pool_cuda::CudaError),
 }
 

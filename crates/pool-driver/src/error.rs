@@ -22,7 +22,8 @@ pub enum CudaError {
     NoLibrary,
     /// The driver supports only CUDA versions that are older than the required version.
     #[error(
-        "the NVIDIA driver supports CUDA {}, but CUDA {} is required: update the driver",
+        "the NVIDIA driver supports CUDA up to version {}, but version {} is required: update the \
+         driver",
         Version(*driver),
         Version(*needed)
     )]

@@ -95,7 +95,7 @@ pub enum PlanError {
         /// The maximum number of entries that the planner accepts.
         limit: usize,
     },
-    /// An edge or a buffer names an operation that does not exist.
+    /// An edge or a buffer refers to an operation that does not exist.
     #[error(
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
@@ -203,7 +203,7 @@ pub enum PlanError {
         /// A description of the mistake.
         what: &'static str,
     },
-    /// A buffer names a memory that is not part of the problem.
+    /// A buffer refers to a memory that is not part of the problem.
     #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
     UnknownMemory {
         /// The name of the buffer.

@@ -109,7 +109,7 @@ pub enum WgpuError {
         end: u64,
     },
     /// An empty view was bound, but WebGPU does not allow empty bindings.
-    #[error("an empty view cannot be bound: bind a view of at least one element")]
+    #[error("an empty view cannot be bound: bind a view with at least one element")]
     EmptyBinding,
     /// The number of passed bindings differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]

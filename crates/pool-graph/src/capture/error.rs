@@ -151,8 +151,8 @@ pub enum CaptureError {
         /// branch.
         stream: usize,
     },
-    /// The memory is lent to device views or to a scope between replays. A capture cannot observe
-    /// how device views are used.
+    /// The memory is borrowed by device views or by a scope between replays. A capture cannot
+    /// observe how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
@@ -346,7 +346,8 @@ pub enum CaptureError {
     /// All buffers of the [`StagingPool`](crate::StagingPool) are in use.
     #[error(
         "all {buffers} buffers of the staging pool are in use (tickets hold {held}, and {pending} \
-         are being copied): wait for a ticket and drop it, or create the pool with more buffers"
+         are being copied): wait for a ticket to finish and drop it, or create the pool with more \
+         buffers"
     )]
     StagingExhausted {
         /// The number of buffers in the pool.

@@ -69,7 +69,7 @@ pub enum SyntheticRefusal {
         limit: u64,
     },
     /// A test has requested the refusal of this allocation.
-    #[error("the test requested that this allocation of {requested} bytes fail")]
+    #[error("the test made this allocation of {requested} bytes fail")]
     OnRequest {
         /// The requested size in bytes.
         requested: u64,
