@@ -108,7 +108,7 @@ pub enum Refusal {
 /// The error that [`Ledger::ask`] returns if the test refuses an allocation. A backend that refuses
 /// allocations on request also returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the test refused a request for {bytes} bytes")]
+#[error("the test refused to allocate {bytes} bytes")]
 pub struct RefusalError {
     /// The number of bytes that were requested.
     pub bytes: usize,

@@ -385,7 +385,7 @@ impl Error for ConfigError {}
 /// let error = PoolError::Backend { operation: "zero a block", source: RefusalError { bytes: 64 } };
 /// assert_eq!(error.to_string(), "the backend failed to zero a block");
 /// let whole = error_chain(&error).to_string();
-/// assert_eq!(whole, "the backend failed to zero a block: the test refused a request for 64 bytes");
+/// assert_eq!(whole, "the backend failed to zero a block: the test refused to allocate 64 bytes");
 /// ```
 pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + use<'a> {
     ErrorChain(error)

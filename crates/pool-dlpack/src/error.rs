@@ -14,8 +14,8 @@ use crate::element::name_of;
 pub enum TensorError {
     /// The shape and the array have different numbers of elements.
     #[error(
-        "a tensor of shape {shape:?} does not match the array, which has {elements} elements: the \
-         product of the axis lengths must be {elements}"
+        "shape {shape:?} does not match an array of {elements} elements: choose axis lengths whose \
+         product is {elements}"
     )]
     Shape {
         /// The lengths of the axes that were requested.
@@ -25,7 +25,10 @@ pub enum TensorError {
     },
 
     /// The tensor must be read-only, but DLPack's legacy tensors cannot be marked as read-only.
-    #[error("a legacy tensor cannot mark a shared array as read-only: export a versioned tensor")]
+    #[error(
+        "a shared array must be exported as read-only, which legacy DLPack tensors do not support: \
+         export a versioned tensor"
+    )]
     LegacyIsWritable,
 
     /// The element type of the tensor is not the requested type.
@@ -43,8 +46,8 @@ pub enum TensorError {
 
     /// The tensor is in the wrong kind of memory or on the wrong device.
     #[error(
-        "the tensor is on device {} of type {}, but a tensor on device {} of type {} was requested \
-         (type 1 is the host, type 2 is CUDA)",
+        "the tensor is on device {} of type {}, but device {} of type {} was requested (type 1 is \
+         the host, and type 2 is CUDA)",
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
     )]
     Device {
@@ -70,8 +73,8 @@ pub enum TensorError {
 
     /// The address of the first element is not a multiple of the element's alignment.
     #[error(
-        "the tensor's elements start at {address:#x}, which is not a multiple of their alignment \
-         of {align} bytes: copy the tensor first"
+        "the tensor's data starts at {address:#x}, which is not aligned to {align} bytes: copy the \
+         tensor into aligned memory first"
     )]
     Misaligned {
         /// The address of the first element.
@@ -89,7 +92,7 @@ pub enum TensorError {
 
     /// The tensor's elements extend past the end of the address space.
     #[error(
-        "the tensor's {elements} elements at byte offset {byte_offset} extend beyond the address \
+        "a tensor of {elements} elements at byte offset {byte_offset} does not fit in the address \
          space"
     )]
     TooLarge {
@@ -100,20 +103,23 @@ pub enum TensorError {
     },
 
     /// The tensor is read-only and cannot be borrowed for writing.
-    #[error("the tensor is read-only: read it, or copy it")]
+    #[error(
+        "the tensor is read-only and cannot be borrowed for writing: borrow it for reading, or \
+         copy it"
+    )]
     ReadOnly,
 
     /// The description of the tensor is invalid.
-    #[error("the tensor's description is not valid")]
+    #[error("the tensor's metadata is invalid")]
     Malformed(#[source] dlpark::tensor::Error),
 
     /// DLPack cannot represent the shape.
-    #[error("the tensor cannot be described")]
+    #[error("the array's shape cannot be represented in DLPack")]
     Metadata(#[source] dlpark::metadata::Error),
 
-    /// The streams of the producer and the consumer cannot be ordered.
+    /// The consumer's stream cannot be made to wait for the producer's stream.
     #[cfg(feature = "cuda")]
-    #[error("the streams of the tensor's producer and consumer cannot be ordered")]
+    #[error("cannot make the tensor's consumer wait for the tensor's producer")]
     Order(#[source] pool_cuda::CudaError),
 }
 

@@ -22,7 +22,8 @@ pub enum CudaError {
     NoLibrary,
     /// The driver supports only versions of CUDA that are older than the required version.
     #[error(
-        "the NVIDIA driver supports CUDA {}, but CUDA {} is required: update the driver",
+        "the NVIDIA driver supports CUDA up to version {}, but version {} is required: update the \
+         driver",
         Version(*driver),
         Version(*needed)
     )]
@@ -37,8 +38,8 @@ pub enum CudaError {
     /// The driver reports a sufficient version, but lacks a function that this version should
     /// provide.
     #[error(
-        "the NVIDIA driver lacks {call}, although its version should provide this function: \
-         reinstall the driver"
+        "the NVIDIA driver does not provide the function {call}, which this driver version should \
+         contain: reinstall the driver"
     )]
     MissingCall {
         /// The name of the missing function.
@@ -46,8 +47,8 @@ pub enum CudaError {
     },
     /// The driver failed to start.
     #[error(
-        "the NVIDIA driver failed to start ({code}): check the driver with nvidia-smi, and make \
-         sure that the stub library of the CUDA toolkit is not loaded instead"
+        "the NVIDIA driver could not be initialized ({code}): run nvidia-smi to check the driver, \
+         and make sure that the program does not load the stub library from the CUDA toolkit"
     )]
     NotStarted {
         /// The code that `cuInit` returned.
@@ -55,14 +56,14 @@ pub enum CudaError {
     },
     /// The driver is present, but reports no device.
     #[error(
-        "the NVIDIA driver found no device: check the driver with nvidia-smi, and check the \
+        "the NVIDIA driver found no device: run nvidia-smi to check the driver, and check the \
          environment variable CUDA_VISIBLE_DEVICES"
     )]
     NoDevice,
     /// No device has the requested ordinal.
     #[error(
         "there is no device {asked}: the driver reports {count} devices, numbered from 0 (the \
-         environment variable CUDA_VISIBLE_DEVICES can hide others)"
+         environment variable CUDA_VISIBLE_DEVICES may hide other devices)"
     )]
     NoSuchDevice {
         /// The ordinal that was requested.
@@ -86,8 +87,8 @@ pub enum CudaError {
     /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
-         device {stream}, copy the memory with `copy_from`, or give the device access to it \
-         (`CudaDevice::let_peer`)"
+         device {stream}, copy the memory with `copy_from`, or enable peer access with \
+         `CudaDevice::let_peer`"
     )]
     WrongDevice {
         /// The ordinal of the device that holds the memory.
@@ -98,8 +99,8 @@ pub enum CudaError {
     /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
     /// device cannot access the other device's memory.
     #[error(
-        "kernels on device {reader} cannot access memory on device {memory}, because the devices \
-         have no peer access to each other: copy the memory with `copy_from`"
+        "kernels on device {reader} cannot access memory on device {memory}, because the two \
+         devices do not support peer access: copy the memory with `copy_from`"
     )]
     NotPeers {
         /// The ordinal of the device that holds the memory.
@@ -110,7 +111,7 @@ pub enum CudaError {
     /// The stream belongs to another CUDA context of the same device. Two contexts cannot share
     /// events.
     #[error(
-        "the stream belongs to a different context of device {ordinal}: use a stream from the \
+        "the stream belongs to a different CUDA context on device {ordinal}: use a stream from the \
          pool's own context"
     )]
     WrongContext {
@@ -119,7 +120,7 @@ pub enum CudaError {
     },
     /// The operation cannot become part of a graph, but its stream is being captured.
     #[error(
-        "a stream is being captured, so the pool cannot {operation}: run this operation once \
+        "the pool cannot {operation} while a stream is being captured: run this operation once \
          before the capture"
     )]
     Capturing {
@@ -130,7 +131,7 @@ pub enum CudaError {
     /// graph. No event was recorded after this use. A wait for all work in the context would be
     /// necessary, but would invalidate the capture.
     #[error(
-        "{}, but the pool cannot wait while a graph is being captured: {}",
+        "the pool cannot wait while a graph is being captured: {}. To avoid this error, {}",
         UnknownUse(*stream),
         advice(*stream)
     )]
@@ -149,8 +150,8 @@ pub enum CudaError {
     },
     /// The host is out of memory, so the pool cannot record its blocks, streams or shapes.
     #[error(
-        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host \
-         memory"
+        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free some \
+         host memory first"
     )]
     Bookkeeping {
         /// The number of bytes that were requested.
@@ -170,7 +171,7 @@ pub enum CudaError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// The shape has more axes than device code supports.
-    #[error("a shape with {rank} axes cannot be written to the device: the maximum is {most} axes")]
+    #[error("the shape has {rank} axes, but device code supports at most {most} axes")]
     RankTooLarge {
         /// The number of axes of the shape.
         rank: usize,

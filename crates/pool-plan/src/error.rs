@@ -16,7 +16,10 @@ pub enum PlanError {
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
     /// A buffer's lifetime ends before it begins, or at the same time.
-    #[error("buffer {id}: the lifetime [{lower}, {upper}) is empty or inverted")]
+    #[error(
+        "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
+         greater than the start"
+    )]
     InvertedLifetime {
         /// The name of the buffer.
         id: String,
@@ -28,8 +31,8 @@ pub enum PlanError {
     /// A gap is empty, overlaps the previous gap or extends beyond the buffer's lifetime, or the
     /// gaps cover the whole lifetime.
     #[error(
-        "buffer {id}: the gap [{lower}, {upper}) is not valid: gaps must be nonempty, sorted, \
-         disjoint and within the lifetime, and must leave part of the lifetime"
+        "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
+         disjoint and inside the lifetime, and must not cover the whole lifetime"
     )]
     BadGap {
         /// The name of the buffer.
@@ -40,7 +43,7 @@ pub enum PlanError {
         upper: i64,
     },
     /// An alignment is not a power of two.
-    #[error("buffer {id}: alignment {alignment} is not a power of two")]
+    #[error("buffer {id} has alignment {alignment}, which is not a power of two")]
     BadAlignment {
         /// The name of the buffer.
         id: String,
@@ -48,7 +51,7 @@ pub enum PlanError {
         alignment: u64,
     },
     /// A fixed offset is not a multiple of the buffer's alignment.
-    #[error("buffer {id}: fixed offset {offset} is not a multiple of {alignment}")]
+    #[error("buffer {id} has the fixed offset {offset}, which is not a multiple of {alignment}")]
     MisalignedOffset {
         /// The name of the buffer.
         id: String,
@@ -59,8 +62,8 @@ pub enum PlanError {
     },
     /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
     #[error(
-        "buffer {id}: its {size} bytes, the {sum} bytes of earlier buffers and padding together \
-         exceed {} bytes",
+        "the problem is too large: the {size} bytes of buffer {id}, the {sum} bytes of earlier \
+         buffers, and padding exceed {} bytes in total",
         i64::MAX
     )]
     SizeOverflow {
@@ -72,7 +75,7 @@ pub enum PlanError {
         sum: u64,
     },
     /// Two buffers have the same name.
-    #[error("buffers {first} and {second} are both named {id}: give each buffer its own name")]
+    #[error("buffers {first} and {second} are both named {id}: give each buffer a unique name")]
     DuplicateId {
         /// The name that the two buffers share.
         id: String,
@@ -92,7 +95,7 @@ pub enum PlanError {
         /// The maximum number of entries that the planner accepts.
         limit: usize,
     },
-    /// An edge or a buffer names an operation that does not exist.
+    /// An edge or a buffer refers to an operation that does not exist.
     #[error(
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
@@ -105,7 +108,7 @@ pub enum PlanError {
     /// A list in a record has the wrong length. A record must contain one stream for each operation
     /// and one caller for each buffer. If the buffers of a record are replaced, their number must
     /// stay the same.
-    #[error("the number of {what} is {count}, but must be {expected}")]
+    #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
         /// The name of the list that has the wrong length.
         what: &'static str,
@@ -116,10 +119,7 @@ pub enum PlanError {
     },
     /// A path of edges leads from a free marker of a buffer to the buffer's alloc marker. No
     /// operation could use this buffer, because it would be freed before it is allocated.
-    #[error(
-        "buffer {id}: operation {freed_by} frees the buffer, but comes before operation \
-         {allocated_by}, which allocates the buffer"
-    )]
+    #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The name of the buffer.
         id: String,
@@ -129,7 +129,7 @@ pub enum PlanError {
         freed_by: usize,
     },
     /// Some of the edges between operations form a cycle.
-    #[error("the operations depend on each other in a cycle: {operations:?}")]
+    #[error("the dependencies of these operations form a cycle: {operations:?}")]
     Cycle {
         /// The operations of one cycle, in order.
         operations: Vec<usize>,
@@ -140,7 +140,9 @@ pub enum PlanError {
     /// No plan fits within the capacity, because some buffers that are live at the same time need
     /// more bytes.
     #[error(
-        "no plan fits in {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
+        "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
+         need {bound} bytes",
+        witness.len()
     )]
     Infeasible {
         /// The capacity in bytes.
@@ -153,8 +155,8 @@ pub enum PlanError {
     /// An exhaustive search proved that no plan fits within the capacity, although the lower bound
     /// does not exceed it.
     #[error(
-        "no plan fits in {capacity} bytes: every placement was tried (lower bound {bound}, best \
-         plan {best})"
+        "no plan fits in {capacity} bytes, as an exhaustive search has proved (the lower bound is \
+         {bound} bytes, and the best plan needs {best} bytes)"
     )]
     ProvedInfeasible {
         /// The capacity in bytes.
@@ -167,8 +169,9 @@ pub enum PlanError {
     /// The planner found no plan within the capacity before the budget ended. A plan within the
     /// capacity may nevertheless exist.
     #[error(
-        "no plan within {capacity} bytes was found in the time budget (lower bound {bound}, best \
-         plan {best}): allow more time, or {best} bytes"
+        "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
+         is {bound} bytes, and the best plan needs {best} bytes): allow more time, or raise the \
+         capacity to {best} bytes"
     )]
     NotFound {
         /// The capacity in bytes.
@@ -182,7 +185,7 @@ pub enum PlanError {
     #[error("the problem has no memories: add at least one memory")]
     NoMemories,
     /// Two memories have the same name.
-    #[error("memories {first} and {second} are both named {name}: give each memory its own name")]
+    #[error("memories {first} and {second} are both named {name}: give each memory a unique name")]
     DuplicateMemory {
         /// The name that the two memories share.
         name: String,
@@ -201,8 +204,8 @@ pub enum PlanError {
         /// A description of the mistake.
         what: &'static str,
     },
-    /// A buffer names a memory that is not part of the problem.
-    #[error("buffer {id}: there is no memory {memory}")]
+    /// A buffer refers to a memory that is not part of the problem.
+    #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
     UnknownMemory {
         /// The name of the buffer.
         id: String,
@@ -211,7 +214,8 @@ pub enum PlanError {
     },
     /// The costs are too large, because a plan could cost more than `i64::MAX`.
     #[error(
-        "memory {memory}: a cost of {cost} per byte, times {amount} bytes, exceeds {}",
+        "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
+         maximum of {}",
         i64::MAX
     )]
     CostOverflow {
@@ -234,8 +238,8 @@ pub enum PlanError {
     /// Some buffers are live at the same time, but the memories that they allow are too small for
     /// all of them.
     #[error(
-        "memories {memories:?} have {capacity} bytes, but the {} buffers that may use only these \
-         memories need {bound} bytes at time {time}",
+        "{} buffers need {bound} bytes at time {time}, but they may use only the memories \
+         {memories:?}, which have {capacity} bytes in total",
         witness.len()
     )]
     MemoriesTooSmall {
@@ -253,11 +257,11 @@ pub enum PlanError {
     /// The planner found no plan within the capacities of all memories. Either an exhaustive search
     /// proved that no such plan exists, or the budget ended first.
     #[error(
-        "no plan for {buffers} buffers within the capacities of {memories} memories {}",
+        "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {
-            "exists: every assignment was tried"
+            "an exhaustive search has proved that no plan exists"
         } else {
-            "was found in the time budget: allow more time"
+            "no plan was found within the time budget; allow more time"
         }
     )]
     Unassigned {
@@ -269,7 +273,7 @@ pub enum PlanError {
         proved: bool,
     },
     /// The tolerance is below 1, or is not a number.
-    #[error("the tolerance {tolerance} is not valid: set a ratio of at least 1")]
+    #[error("the tolerance {tolerance} is invalid: set a tolerance of at least 1")]
     BadTolerance {
         /// The tolerance that was given.
         tolerance: f64,
@@ -286,11 +290,11 @@ pub enum PlanError {
     },
     /// The planner computed a plan that the validator rejects. This error indicates a bug in this
     /// crate.
-    #[error("this is a bug in pool-plan, please report it: the planner produced an invalid plan")]
+    #[error("please report this bug in pool-plan: the planner produced an invalid plan")]
     Rejected(#[source] Violation),
     /// The planner reached a state that should be impossible. This error indicates a bug in this
     /// crate.
-    #[error("this is a bug in pool-plan, please report it: {what}")]
+    #[error("please report this bug in pool-plan: {what}")]
     Internal {
         /// A description of the state that the planner reached.
         what: &'static str,

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Violation {
     /// Two buffers share bytes while both are live.
-    #[error("buffers #{first} and #{second} share bytes, and both are live at time {time}")]
+    #[error("buffers #{first} and #{second} share bytes, although both are live at time {time}")]
     LiveTogether {
         /// The buffer that becomes live first.
         first: usize,
@@ -19,7 +19,7 @@ pub enum Violation {
     },
     /// Two buffers share bytes, although neither is ordered before the other.
     #[error(
-        "buffers #{first} and #{second} share bytes, and neither is finished before the other begins"
+        "buffers #{first} and #{second} share bytes, although they may be in use at the same time"
     )]
     Unordered {
         /// The buffer with the lower index.
@@ -28,7 +28,7 @@ pub enum Violation {
         second: usize,
     },
     /// An offset is not a multiple of the buffer's alignment.
-    #[error("buffer #{buffer}: offset {offset} is not a multiple of {alignment}")]
+    #[error("buffer #{buffer} is at offset {offset}, which is not a multiple of {alignment}")]
     Misaligned {
         /// The index of the buffer.
         buffer: usize,
@@ -38,7 +38,7 @@ pub enum Violation {
         alignment: u64,
     },
     /// The plan places a buffer at an offset other than the buffer's fixed offset.
-    #[error("buffer #{buffer} is at offset {offset}, but the problem fixes its offset at {fixed}")]
+    #[error("buffer #{buffer} is at offset {offset}, but the problem requires offset {fixed}")]
     Moved {
         /// The index of the buffer.
         buffer: usize,
@@ -48,7 +48,9 @@ pub enum Violation {
         fixed: u64,
     },
     /// A buffer ends beyond the address space.
-    #[error("buffer #{buffer} at offset {offset} ends beyond the address space")]
+    #[error(
+        "buffer #{buffer} starts at offset {offset} and extends past the end of the address space"
+    )]
     Overflow {
         /// The index of the buffer.
         buffer: usize,
@@ -56,15 +58,15 @@ pub enum Violation {
         offset: u64,
     },
     /// A witness contains the index of a buffer that does not exist.
-    #[error("there is no buffer #{buffer}")]
+    #[error("the witness contains buffer #{buffer}, which does not exist")]
     NoSuchBuffer {
         /// The index that the witness contains.
         buffer: usize,
     },
     /// The buffers of a witness are not all live at one time, or a buffer is listed twice.
     #[error(
-        "buffer #{buffer} is listed twice in the witness, or is not live at time {time}, when most \
-         of the witness's buffers are live"
+        "the witness does not prove a bound, because buffer #{buffer} is listed twice or is not \
+         live at time {time}"
     )]
     NotAtOnce {
         /// The index of the buffer.
@@ -74,7 +76,8 @@ pub enum Violation {
     },
     /// Two buffers of a witness may share bytes, or a buffer is listed twice.
     #[error(
-        "buffer #{first} ends before buffer #{second} begins, or the same buffer is listed twice"
+        "the witness does not prove a bound, because buffer #{first} is listed twice or ends \
+         before buffer #{second} begins"
     )]
     Ordered {
         /// The buffer that is used first.
@@ -83,7 +86,7 @@ pub enum Violation {
         second: usize,
     },
     /// The plan does not contain exactly one offset for each buffer.
-    #[error("the plan has {offsets} offsets for {buffers} buffers")]
+    #[error("the plan contains {offsets} offsets, but the problem has {buffers} buffers")]
     WrongLength {
         /// The number of offsets.
         offsets: usize,
@@ -91,7 +94,10 @@ pub enum Violation {
         buffers: usize,
     },
     /// A buffer is placed in a nonexistent memory, or in a memory that the buffer may not use.
-    #[error("buffer #{buffer} may not be placed in memory #{memory}")]
+    #[error(
+        "buffer #{buffer} is placed in memory #{memory}, which does not exist or is not allowed \
+         for this buffer"
+    )]
     ForbiddenMemory {
         /// The index of the buffer.
         buffer: usize,
@@ -100,7 +106,7 @@ pub enum Violation {
     },
     /// The buffers in a memory exceed its capacity.
     #[error(
-        "memory #{memory}: the buffers need {peak} bytes, but the capacity is {capacity} bytes"
+        "the buffers in memory #{memory} need {peak} bytes, but its capacity is {capacity} bytes"
     )]
     OverCapacity {
         /// The index of the memory.
@@ -111,7 +117,7 @@ pub enum Violation {
         capacity: u64,
     },
     /// A certificate states a cost that differs from the cost of the plan.
-    #[error("the certificate states a cost of {stated}, but the plan costs {found}")]
+    #[error("the certificate states a cost of {stated}, but the cost of the plan is {found}")]
     WrongCost {
         /// The cost that the certificate states.
         stated: u64,
@@ -119,7 +125,9 @@ pub enum Violation {
         found: u64,
     },
     /// A certificate states a bound that does not follow from its prices.
-    #[error("the certificate states a bound of {stated}, but its prices prove a bound of {found}")]
+    #[error(
+        "the certificate states a bound of {stated}, but its dual prices imply a bound of {found}"
+    )]
     WrongBound {
         /// The bound that the certificate states.
         stated: u64,
@@ -127,7 +135,9 @@ pub enum Violation {
         found: u64,
     },
     /// The prices of a memory are too high, so they do not prove a bound.
-    #[error("memory #{memory}: the prices add up to {price}, but the maximum is {most}")]
+    #[error(
+        "the dual prices for memory #{memory} add up to {price}, but they must not exceed {most}"
+    )]
     PricedTooHigh {
         /// The index of the memory.
         memory: usize,

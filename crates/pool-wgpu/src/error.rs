@@ -31,14 +31,14 @@ pub enum WgpuError {
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
     /// a stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
-        "a stream is already in use on this thread: make this call after the closure passed to \
-         `record`, or the callback, has returned"
+        "a stream is already in use on this thread: make this call only after the callback, or the \
+         closure passed to `record`, has returned"
     )]
     Reentered,
     /// The thread is ending. The call was made in the destructor of a thread-local variable, in
     /// which wgpu cannot be called.
     #[error(
-        "wgpu cannot be called while the thread drops its thread-local variables: drop all values \
+        "wgpu cannot be called while a thread destroys its thread-local variables: drop all values \
          that use the stream before the thread's function returns, or send them to another thread"
     )]
     ThreadEnding,
@@ -64,8 +64,8 @@ pub enum WgpuError {
     },
     /// The requested size is larger than the largest buffer that the device supports.
     #[error(
-        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
-         higher `max_buffer_size`, or acquire the memory in parts"
+        "a buffer of {bytes} bytes exceeds the device's limit of {limit} bytes: request a device \
+         with a higher `max_buffer_size`, or acquire the memory in parts"
     )]
     BufferTooLarge {
         /// The number of bytes that were requested.
@@ -76,7 +76,7 @@ pub enum WgpuError {
     /// The size of the view exceeds the device's limit for one binding.
     #[error(
         "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
-         parts of the view, or ask the adapter for a higher `max_storage_buffer_binding_size`"
+         parts of the view, or request a device with a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
         /// The size of the view in bytes.
@@ -87,8 +87,8 @@ pub enum WgpuError {
     /// A part of a view starts at an offset that cannot be bound. The device requires the offsets
     /// of bindings to be multiples of an alignment.
     #[error(
-        "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
-         offset that is a multiple of {alignment} bytes"
+        "a view that starts at byte {offset} of its buffer cannot be bound: the offset must be a \
+         multiple of {alignment} bytes"
     )]
     Misaligned {
         /// The offset of the part within its buffer, in bytes.
@@ -99,15 +99,16 @@ pub enum WgpuError {
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
     /// bytes. The kernel would also overwrite the first bytes of the following part.
     #[error(
-        "a part that ends at byte {end} of its buffer cannot be bound for writing: a binding ends \
-         at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
+        "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
+         rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
+         the next view"
     )]
     UnevenEnd {
         /// The end offset of the part within its buffer, in bytes.
         end: u64,
     },
     /// An empty view was bound, but WebGPU does not allow empty bindings.
-    #[error("an empty view cannot be bound: bind a view of at least one element")]
+    #[error("an empty view cannot be bound: bind a view with at least one element")]
     EmptyBinding,
     /// The number of passed bindings differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
@@ -121,8 +122,8 @@ pub enum WgpuError {
     },
     /// A kernel writes to a binding that was created only for reading.
     #[error(
-        "the kernel `{kernel}` writes to its binding {binding}, which was created for reading: \
-         pass a writable binding"
+        "the kernel `{kernel}` writes to binding {binding}, which is read-only: pass a writable \
+         binding"
     )]
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
@@ -133,9 +134,9 @@ pub enum WgpuError {
     /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either a
     /// kernel reads one binding and writes the other, or it writes both and they overlap.
     #[error(
-        "the bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and \
-         the kernel writes to the buffer: declare both `read_write` and bind parts that do not \
-         overlap, bind the parts together, or copy one of them"
+        "bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and the \
+         kernel writes to it: declare both as `read_write` and bind parts that do not overlap, \
+         combine them into one binding, or copy one of them"
     )]
     SharedBuffer {
         /// The name of the kernel's entry point.
@@ -162,8 +163,8 @@ pub enum WgpuError {
     },
     /// The size of the parameters exceeds the limit for one dispatch.
     #[error(
-        "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: put the \
-         parameters into a view"
+        "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
+         parameters in an array, and bind a view of the array"
     )]
     TooManyParameters {
         /// The number of parameter bytes that were passed.
@@ -173,8 +174,8 @@ pub enum WgpuError {
     },
     /// The number of workgroups along one axis exceeds the device's limit.
     #[error(
-        "{groups} workgroups along axis {axis} exceed the device's limit of {limit}: let each \
-         invocation process several elements, or use another axis"
+        "{groups} workgroups along axis {axis} exceed the device's limit of {limit}: process \
+         several elements in each invocation, or use another axis"
     )]
     TooManyGroups {
         /// The zero-based index of the axis.
@@ -186,7 +187,8 @@ pub enum WgpuError {
     },
     /// The kernel declares more bindings than the device supports for one kernel.
     #[error(
-        "the kernel `{kernel}` declares {declared} bindings, but the device's limit is {limit}"
+        "the kernel `{kernel}` declares {declared} bindings, but the device supports at most \
+         {limit}"
     )]
     TooManyBindings {
         /// The name of the kernel's entry point.
@@ -233,9 +235,8 @@ pub enum WgpuError {
     /// commands receives this error once. If the message mentions `Buffer::map_async`, the commands
     /// were executed, but a mapping that `map_buffer_on_submit` requested has failed.
     #[error(
-        "wgpu rejected recorded commands, and executed none of the commands that were recorded \
-         with them: {message}. Do not map or destroy a resource that the commands use before \
-         `submit` has returned"
+        "wgpu rejected a group of recorded commands and executed none of them: {message}. Until \
+         `submit` has returned, do not map or destroy a resource that the commands use"
     )]
     SubmissionRefused {
         /// The message that wgpu returned.
@@ -245,8 +246,8 @@ pub enum WgpuError {
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
         "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
-         `wgpu::Buffer::destroy`: end the scope and call `trim` on the pool, which then allocates \
-         another buffer"
+         `wgpu::Buffer::destroy`: end the scope, and call `trim` on the pool so that it allocates \
+         a new buffer"
     )]
     BufferDestroyed {
         /// The number that identifies the block.
@@ -259,16 +260,16 @@ pub enum WgpuError {
     /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder with another
     /// one. The closure's commands are dropped, but all earlier commands stay recorded.
     #[error(
-        "the closure passed to `record` replaced its encoder: record into the given encoder, or \
-         pass your own command buffers to `submit_with`"
+        "the closure passed to `record` replaced its encoder: use the encoder that the closure \
+         receives, or pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
     /// Call [`read`](crate::BufferView::read), and await the result.
-    #[error("a browser cannot block until the contents arrive: await `read()` instead")]
+    #[error("code in a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.
-    #[error("the contents could not be read back: {message}")]
+    #[error("the contents of the buffer could not be read back: {message}")]
     Unreadable {
         /// The message that wgpu returned.
         message: String,

@@ -62,7 +62,7 @@ fn every_error_says_its_numbers_and_what_to_do() {
         "cannot allocate a block of 64 bytes: 32 bytes of this pool are in use (the largest \
          blocks: 24, 8), and all idle blocks of the pool were already freed; request fewer bytes, \
          end scopes earlier, or trim other pools",
-        Some("the test refused a request for 63 bytes"),
+        Some("the test refused to allocate 63 bytes"),
     );
     assert_text(
         &HeapError::Bookkeeping { requested: 77 },
@@ -72,7 +72,7 @@ fn every_error_says_its_numbers_and_what_to_do() {
     assert_text(
         &HeapError::Backend { operation: "zero a block", source: RefusalError { bytes: 9 } },
         "the backend failed to zero a block",
-        Some("the test refused a request for 9 bytes"),
+        Some("the test refused to allocate 9 bytes"),
     );
     assert_text(
         &HeapError::IdentitiesExhausted { most: 7 },

@@ -100,8 +100,7 @@ fn a_wrong_shape_gives_the_array_back() {
     assert!(refused.source().is_none());
     assert_eq!(
         refused.to_string(),
-        "a tensor of shape [2, 4] does not match the array, which has 6 elements: the product of \
-         the axis lengths must be 6"
+        "shape [2, 4] does not match an array of 6 elements: choose axis lengths whose product is 6"
     );
     let refused = export::<DLManagedTensorVersioned, _, _>(refused.array, &[]).err().unwrap();
     let overflow = [usize::MAX, 2];

@@ -102,8 +102,8 @@ fn memory_elsewhere_is_refused() {
     let refused = refusal(Foreign { device: DLDevice::cuda(3), ..six() });
     assert_eq!(
         refused.to_string(),
-        "the tensor is on device 3 of type 2, but a tensor on device 0 of type 1 was requested \
-         (type 1 is the host, type 2 is CUDA)"
+        "the tensor is on device 3 of type 2, but device 0 of type 1 was requested (type 1 is the \
+         host, and type 2 is CUDA)"
     );
     let pinned = DLDevice { device_type: DLDeviceType::CUDAHOST, device_id: 0 };
     assert!(matches!(
@@ -197,5 +197,9 @@ fn read_only_tensors_are_read() {
     assert_eq!(tensor[5], 5.0);
     // SAFETY: refused.
     let refused = unsafe { tensor.as_mut_slice() }.unwrap_err();
-    assert_eq!(refused.to_string(), "the tensor is read-only: read it, or copy it");
+    assert_eq!(
+        refused.to_string(),
+        "the tensor is read-only and cannot be borrowed for writing: borrow it for reading, or \
+         copy it"
+    );
 }

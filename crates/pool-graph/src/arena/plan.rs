@@ -39,13 +39,13 @@ pub struct ArenaPlan {
 pub enum ArenaPlanError {
     /// Two buffers overlap although they are in use at the same time, or the list of offsets does
     /// not match the problem.
-    #[error("the plan is not valid for its problem")]
+    #[error("the plan is not a valid solution to its problem")]
     Invalid(#[source] Violation),
     /// An offset is not a multiple of 256. The buffers of the problem must have an alignment of
     /// 256.
     #[error(
         "buffer #{buffer} is at offset {offset}, which is not a multiple of {GRANULE}: set the \
-         alignment of the problem's buffers to {GRANULE}"
+         alignment of all buffers in the problem to {GRANULE}"
     )]
     Unaligned {
         /// The index of the buffer in the problem.

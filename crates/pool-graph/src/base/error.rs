@@ -23,7 +23,8 @@ pub enum GraphMemoryError<E> {
     ZeroSize,
     /// The alignment is not a power of two.
     #[error(
-        "the alignment {alignment} is not a power of two: check how the alignment was computed"
+        "an alignment of {alignment} bytes was requested, which is not a power of two: check how \
+         the alignment was computed"
     )]
     BadAlignment {
         /// The requested alignment, in bytes.
@@ -31,8 +32,8 @@ pub enum GraphMemoryError<E> {
     },
     /// After rounding up to a multiple of 256, the size exceeds the address space.
     #[error(
-        "{size} bytes with alignment {alignment} exceed the address space: check how the size was \
-         computed"
+        "a block of {size} bytes with an alignment of {alignment} bytes exceeds the address space: \
+         check how the size was computed"
     )]
     SizeOverflow {
         /// The requested size in bytes.
@@ -42,8 +43,9 @@ pub enum GraphMemoryError<E> {
     },
     /// The request would exceed the pool's maximum even if all idle chunks were freed.
     #[error(
-        "allocating {requested} bytes would exceed the pool's maximum of {capacity} ({reserved} \
-         are reserved, and {used} of them are in use): raise the maximum, or return blocks first"
+        "allocating {requested} bytes would exceed the pool's maximum of {capacity} bytes, because \
+         {reserved} bytes are reserved and {used} of them are in use: raise the maximum, or return \
+         blocks first"
     )]
     CapacityExceeded {
         /// The requested size in bytes.
@@ -57,8 +59,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The source is out of memory, even after all idle chunks of this pool have been freed.
     #[error(
-        "cannot allocate {requested} bytes: {reserved} bytes are reserved, {used} of them are in \
-         use, and all idle chunks were already freed; request fewer bytes, or free memory outside \
+        "cannot allocate {requested} bytes, although all idle chunks were freed ({reserved} bytes \
+         are reserved, and {used} of them are in use): request fewer bytes, or free memory outside \
          the pool"
     )]
     OutOfMemory {
@@ -73,8 +75,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The source returned an invalid address. The pool has returned this memory to the source.
     #[error(
-        "the memory source returned {bytes} bytes at the invalid address {address:#x}: the address \
-         must not be 0 and must be a multiple of 256, and the bytes must end within the address \
+        "the memory source allocated {bytes} bytes at the invalid address {address:#x}: the \
+         address must be a nonzero multiple of 256, and the memory must end within the address \
          space"
     )]
     BadAddress {
@@ -84,14 +86,15 @@ pub enum GraphMemoryError<E> {
         bytes: u64,
     },
     /// The pool already contains the maximum number of blocks.
-    #[error("the pool already has {blocks} blocks, which is the maximum: use a second pool")]
+    #[error("the pool already contains the maximum of {blocks} blocks: use a second pool")]
     TooManyBlocks {
         /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
     /// The host does not have enough memory for the records of the pool or arena.
     #[error(
-        "cannot allocate {requested} bytes of host memory for bookkeeping: free host memory first"
+        "cannot allocate {requested} bytes of host memory for bookkeeping: free some host memory \
+         first"
     )]
     Bookkeeping {
         /// The number of bytes of host memory that were requested.
@@ -99,8 +102,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The block belongs to a different pool.
     #[error(
-        "the block was allocated by pool {made_by}, not by this pool ({pool}): use the block with \
-         its own pool"
+        "the block belongs to pool {made_by}, but a method of pool {pool} was called: use the \
+         block only with its own pool"
     )]
     UnknownBlock {
         /// The number of the pool whose method was called.
@@ -109,20 +112,20 @@ pub enum GraphMemoryError<E> {
         made_by: u64,
     },
     /// A reset has freed the block.
-    #[error("block {block} is stale, because a reset freed the block: allocate another block")]
+    #[error("block {block} was freed by a reset of its pool: allocate another block")]
     StaleBlock {
         /// The block's number.
         block: u64,
     },
     /// The block has already been returned.
-    #[error("block {block} was already returned: return each block only once")]
+    #[error("block {block} has already been returned: return each block only once")]
     AlreadyReturned {
         /// The block's number.
         block: u64,
     },
     /// A captured graph holds a lease on the block. The block cannot be returned until its last
     /// lease has been dropped.
-    #[error("captured graphs hold {leases} leases on block {block}: drop the graphs first")]
+    #[error("captured graphs still hold {leases} leases on block {block}: drop the graphs first")]
     LeasedBlock {
         /// The block's number.
         block: u64,
@@ -130,13 +133,13 @@ pub enum GraphMemoryError<E> {
         leases: u64,
     },
     /// The pool has been disposed of.
-    #[error("the pool has been disposed of: create another pool")]
+    #[error("the pool has been disposed of: create a new pool")]
     Disposed,
     /// A capture session or its graph is using the arena. No other code can allocate from an arena
     /// that a session or its graph is using.
     #[error(
-        "the arena at {address:#x} is in use by a capture session or its graph: acquire from the \
-         capture, or create another arena"
+        "the arena at {address:#x} is in use by a capture session or its graph: acquire the memory \
+         from the capture, or create another arena"
     )]
     ArenaInUse {
         /// The start address of the arena.
@@ -159,8 +162,8 @@ pub enum GraphMemoryError<E> {
     },
     /// An allocation differs from the planned allocation at the same position.
     #[error(
-        "allocation {allocation} requests {requested} bytes{}: plan again from a run with the same \
-         allocations",
+        "allocation {allocation} requests {requested} bytes{}: plan again from a run that makes \
+         the same allocations",
         Planned(*planned)
     )]
     PlanDiverged {
@@ -175,9 +178,9 @@ pub enum GraphMemoryError<E> {
     /// The capture forks, but its arena has already reused bytes by rewinding. Bytes that are
     /// reused after a rewind may be in use on several forked streams at once.
     #[error(
-        "the capture forks, but its arena has rewound {rewinds} times in call order, which does \
-         not order work on forked streams: discard the capture, and use an arena with the policy \
-         Monotone or Planned"
+        "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
+         streams could use the same bytes at once: discard the capture, and use an arena with the \
+         policy Monotone or Planned"
     )]
     ForkedCapture {
         /// The number of times that the arena has rewound.
@@ -186,8 +189,8 @@ pub enum GraphMemoryError<E> {
     /// The arena has been reset since the lease was created, so other code may be using the leased
     /// bytes.
     #[error(
-        "the arena was reset after the lease was created ({leased} resets then, {current} now): \
-         capture the graph again"
+        "the arena has been reset since the lease was created (its reset count was {leased} and is \
+         now {current}): capture the graph again"
     )]
     StaleLease {
         /// The number of times that the arena had been reset before the lease was created.
@@ -206,7 +209,7 @@ pub enum GraphMemoryError<E> {
     /// The stream already has an arena, or this arena is already installed on a stream.
     #[error(
         "stream {stream:#x} already has an arena, or this arena is already installed on a stream: \
-         clear the installed arena first"
+         clear the existing installation first"
     )]
     AlreadyInstalled {
         /// The stream's handle, as a number.

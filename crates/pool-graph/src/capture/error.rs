@@ -30,7 +30,7 @@ pub enum CaptureError {
     #[error(transparent)]
     Pool(#[from] PoolError<CudaError>),
     /// The planner could not find a plan.
-    #[error("no memory plan for the capture was found")]
+    #[error("the planner found no memory plan for the capture")]
     Plan(#[from] PlanError),
     /// The offsets of the plan cannot be used in an arena.
     #[error(transparent)]
@@ -40,7 +40,8 @@ pub enum CaptureError {
     /// a different order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still be using one when the other is \
-         acquired: make the stream `wait` before acquiring, or plan again from a probe of this body"
+         acquired: make the stream `wait` before acquiring, or create the plan from a probe of \
+         this body"
     )]
     Unordered {
         /// The conflicting temporary with the lower number.
@@ -66,9 +67,9 @@ pub enum CaptureError {
     },
     /// The stream or the memory belongs to a different device or context than the session.
     #[error(
-        "the session belongs to device {session}, but the memory or stream belongs to device \
-         {other} or to another context of that device: capture one graph for each context, and \
-         order the replays with events"
+        "the session uses a context on device {session}, but the memory or stream belongs to \
+         another context, on device {other}: capture one graph for each context, and order the \
+         replays with events"
     )]
     WrongContext {
         /// The ordinal of the session's device.
@@ -86,8 +87,8 @@ pub enum CaptureError {
     },
     /// The graph's stream is being captured, and the operation cannot become part of that capture.
     #[error(
-        "the graph's stream is being captured, so the graph cannot {operation}: call this method \
-         after the capture, or capture another stream"
+        "the graph cannot {operation} while its stream is being captured: call this method after \
+         the capture, or capture another stream"
     )]
     Capturing {
         /// The operation that was refused.
@@ -95,8 +96,8 @@ pub enum CaptureError {
     },
     /// The arena already belongs to another graph or session.
     #[error(
-        "the arena at {address:#x} belongs to another graph: give each graph its own arena, \
-         because two graphs may run at once"
+        "the arena at {address:#x} already belongs to another graph or session, and two graphs may \
+         run at the same time: use a separate arena for each graph"
     )]
     ArenaInUse {
         /// The start address of the arena.
@@ -105,8 +106,8 @@ pub enum CaptureError {
     /// The graphs would share an arena although they run on different streams. Only graphs that run
     /// on the same stream may share an arena.
     #[error(
-        "the session uses stream {session:#x}, but the graph uses stream {graph:#x}: capture all \
-         graphs that share an arena on the same stream"
+        "the session uses stream {session:#x}, but the graph that shares its arena uses stream \
+         {graph:#x}: capture both graphs on the same stream"
     )]
     AnotherStream {
         /// The handle of the session's stream, as a number.
@@ -117,8 +118,9 @@ pub enum CaptureError {
     /// Graphs on different streams share a block, and at least one of the graphs writes to the
     /// block.
     #[error(
-        "block {block} belongs to a graph on stream {graph:#x}, which is not ordered with stream \
-         {session:#x}: use the same stream for both graphs, or only read the block in both"
+        "two graphs share block {block}, but their streams {session:#x} and {graph:#x} are not \
+         ordered with each other: capture both graphs on the same stream, or only read the block \
+         in both graphs"
     )]
     SharedBlock {
         /// The block's number.
@@ -141,19 +143,19 @@ pub enum CaptureError {
     ForeignView,
     /// A scope is already open on the stream. A pool can have only one open scope at a time.
     #[error(
-        "a scope is already open on stream {stream} of the session: call `scope()` on that scope, \
-         or end that scope first"
+        "a scope is already open on stream {stream} of the session: call `scope()` on the open \
+         scope, or end that scope first"
     )]
     ScopeOpen {
         /// The index of the stream in the session, where 0 is the first stream and 1 is the first
         /// branch.
         stream: usize,
     },
-    /// The memory is lent to device views or to a scope between replays. A capture cannot observe
-    /// how device views are used.
+    /// The memory is borrowed by device views or by a scope between replays. A capture cannot
+    /// observe how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
-         the memory, or end the `CapturedGraph::scope` before a graph of the arena runs"
+         the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
     )]
     Lent {
         /// The start address of the memory.
@@ -161,8 +163,8 @@ pub enum CaptureError {
     },
     /// No lease of the session contains the memory.
     #[error(
-        "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block before \
-         the capture, so that the graph owns the block"
+        "the session has no lease on the {bytes} bytes at {address:#x}: lease the block before the \
+         capture, so that the graph owns the block"
     )]
     NotLeased {
         /// The start address of the memory.
@@ -172,8 +174,8 @@ pub enum CaptureError {
     },
     /// The session does not own the memory.
     #[error(
-        "the session does not own the {bytes} bytes at {address:#x}: pass the memory to `own` or \
-         `own_mut` of this session before the capture"
+        "the session does not own the {bytes} bytes at {address:#x}: before the capture, pass the \
+         memory to the session's method `own` or `own_mut`"
     )]
     NotOwned {
         /// The start address of the memory.
@@ -183,8 +185,8 @@ pub enum CaptureError {
     },
     /// A fill or a copy in the graph writes to memory that graphs of this session may only read.
     #[error(
-        "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
-         reading: use `own_mut` for memory that graphs write to"
+        "a fill or a copy writes {bytes} bytes at {address:#x}, but the session owns this memory \
+         only for reading: use `own_mut` for memory that a graph writes to"
     )]
     ReadOnly {
         /// The start address of the written range.
@@ -195,9 +197,9 @@ pub enum CaptureError {
     /// The captured graph does not order two uses of memory that the session owns, and at least one
     /// of these uses is a write.
     #[error(
-        "the graph does not order two uses of the {bytes} bytes at {address:#x}, which the session \
-         owns, and at least one of the uses writes: pass the memory to `enqueue`, so that the \
-         capture orders the uses"
+        "two uses of the session's {bytes} bytes at {address:#x} may run at the same time, and at \
+         least one of them writes: pass the memory to `enqueue`, so that the capture orders the \
+         uses"
     )]
     UnorderedUses {
         /// The start address of the memory.
@@ -223,8 +225,8 @@ pub enum CaptureError {
     },
     /// The size exceeds the address space of the device.
     #[error(
-        "{elements} elements of {size} bytes exceed the address space: check how the length was \
-         computed"
+        "{elements} elements of {size} bytes each exceed the address space: check how the length \
+         was computed"
     )]
     SizeOverflow {
         /// The requested number of elements.
@@ -236,8 +238,8 @@ pub enum CaptureError {
     /// the steps of its plan's dry run. An update must repeat the steps of its graph. A step also
     /// differs if it uses a different block, or if it writes to a block that was only read before.
     #[error(
-        "step {step} of the body differs from the dry run or graph that the body must repeat \
-         ({planned} steps): probe or capture the current body again"
+        "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
+         steps: probe or capture the current body again"
     )]
     Diverged {
         /// The number of the first step that differs, counted from 1.
@@ -248,8 +250,8 @@ pub enum CaptureError {
     /// During an update, views were dropped in a different order, so a temporary is at a different
     /// offset than in the graph.
     #[error(
-        "temporary {temporary} is at offset {now} of the arena in the update, but at offset \
-         {before} in the graph: drop views in the same order, or capture another graph"
+        "the update moves temporary {temporary} from offset {before} of the arena to offset {now}: \
+         drop the views in the same order as before, or capture another graph"
     )]
     Moved {
         /// The number of the temporary, counted from 0.
@@ -261,9 +263,9 @@ pub enum CaptureError {
     },
     /// The graph contains nodes that allocate or free memory.
     #[error(
-        "the graph has {nodes} nodes that allocate or free memory; the driver may free or move \
-         this memory between replays: acquire the memory from the capture, set a \
-         `Capture::workspace` for the library that allocates, or allocate before the capture"
+        "the graph contains {nodes} nodes that allocate or free memory, and the driver may free or \
+         move this memory between replays: acquire the memory from the capture, pass a \
+         `Capture::workspace` to the library that allocates, or allocate before the capture"
     )]
     MemoryNodes {
         /// The number of nodes that allocate or free memory.
@@ -273,8 +275,8 @@ pub enum CaptureError {
     /// of some kinds, such as conditional nodes, are not supported. The same error occurs for a
     /// copy or a fill whose addresses cannot be computed.
     #[error(
-        "the memory of a node of kind {kind:?} cannot be verified, because {reason}: use kernels, \
-         fills and copies instead, or run the work outside the graph"
+        "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
+         kernels, fills and copies, or run the work outside the graph"
     )]
     UnreadableNode {
         /// The kind of the node.
@@ -292,7 +294,7 @@ pub enum CaptureError {
     /// invalidated the capture. The text of the error `Invalidated` therefore lists all possible
     /// calls, with advice for each call.
     #[error(
-        "the capture was invalidated while its body ran; the possible causes are: {}",
+        "the capture was invalidated while its body was running. Possible causes: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
     )]
     Invalidated {
@@ -303,7 +305,7 @@ pub enum CaptureError {
     },
     /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`,
     /// not a mistake by the caller.
-    #[error("this is a bug in pool-graph, please report it: {found}")]
+    #[error("please report this bug in pool-graph: {found}")]
     Internal {
         /// A description of the inconsistency.
         found: &'static str,
@@ -311,8 +313,8 @@ pub enum CaptureError {
     /// Work was enqueued on a stream of the session by other means than the capture, and has become
     /// part of the graph.
     #[error(
-        "work was submitted to stream {stream:#x} outside the capture, so the graph would not own \
-         the memory of the work: submit the work with `enqueue`, or use another stream"
+        "code outside the capture submitted work to stream {stream:#x}, so the graph would not own \
+         the memory that this work uses: submit the work with `enqueue`, or use another stream"
     )]
     ForeignWork {
         /// The stream's handle, as a number.
@@ -323,7 +325,7 @@ pub enum CaptureError {
     /// an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
-         the work with `enqueue`, or keep other threads off the session's streams"
+         the work with `enqueue`, or stop other threads from using the session's streams"
     )]
     ForeignNode {
         /// The kind of the node.
@@ -332,7 +334,7 @@ pub enum CaptureError {
     /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
     /// the capture has added this node.
     #[error(
-        "the graph contains a fill or a copy of {bytes} bytes at {address:#x}, which the graph \
+        "a fill or a copy in the graph accesses {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"
     )]
     ForeignMemory {
@@ -343,8 +345,9 @@ pub enum CaptureError {
     },
     /// All buffers of the [`StagingPool`](crate::StagingPool) are in use.
     #[error(
-        "all {buffers} buffers of the staging pool are in use: tickets hold {held}, and {pending} \
-         are being copied; wait for a ticket and drop it, or create the pool with more buffers"
+        "all {buffers} buffers of the staging pool are in use (tickets hold {held}, and {pending} \
+         are being copied): wait for a ticket to finish and drop it, or create the pool with more \
+         buffers"
     )]
     StagingExhausted {
         /// The number of buffers in the pool.
@@ -426,7 +429,8 @@ mod tests {
 
         let error = CaptureError::from(LayoutViolation::Circle);
         assert_eq!(error.to_string(), "the graph does not match the layout of its memory");
-        let chain = "the graph does not match the layout of its memory: the edges form a cycle";
+        let chain =
+            "the graph does not match the layout of its memory: the graph's edges form a cycle";
         assert_eq!(error_chain(&error).to_string(), chain);
         let driver = CaptureError::from(CudaError::NoDevice);
         assert_eq!(error_chain(&driver).to_string(), CudaError::NoDevice.to_string());

@@ -11,8 +11,7 @@ use thiserror::Error;
 /// the same.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
-    "the graph cannot be updated and is unchanged, because {}{}: capture another graph for the new \
-     work",
+    "the graph was not updated, because {}{}: capture another graph for the new work",
     ReasonText(*reason),
     AtNode(*node)
 )]

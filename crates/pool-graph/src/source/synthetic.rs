@@ -56,7 +56,8 @@ struct State {
 pub enum SyntheticRefusal {
     /// The allocation would exceed the limit.
     #[error(
-        "allocating {requested} bytes would exceed the limit of {limit}: {held} bytes are in use"
+        "allocating {requested} bytes would exceed the limit of {limit} bytes, because {held} \
+         bytes are already in use"
     )]
     Full {
         /// The requested size in bytes.
@@ -67,7 +68,7 @@ pub enum SyntheticRefusal {
         limit: u64,
     },
     /// A test has requested that this allocation be refused.
-    #[error("the allocation of {requested} bytes was refused, as the test requested")]
+    #[error("the test made this allocation of {requested} bytes fail")]
     OnRequest {
         /// The requested size in bytes.
         requested: u64,

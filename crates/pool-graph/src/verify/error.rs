@@ -10,8 +10,8 @@ pub enum LayoutViolation {
     /// Two regions share bytes, but the graph may use one region before it has finished with the
     /// other.
     #[error(
-        "regions #{first} and #{second} share bytes, but no edges of full completion order all \
-         uses of one region before the uses of the other"
+        "regions #{first} and #{second} share bytes, but the graph does not wait for all uses of \
+         one region to finish before it uses the other"
     )]
     Unordered {
         /// The index of the first region, which is lower than `second`.
@@ -22,8 +22,8 @@ pub enum LayoutViolation {
     /// A node accesses bytes of the arena that do not belong to any region at the time of the
     /// access.
     #[error(
-        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no \
-         region at that time"
+        "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
+         contains these bytes at that time"
     )]
     StrayAccess {
         /// The number of the node.
@@ -42,7 +42,10 @@ pub enum LayoutViolation {
         nodes: usize,
     },
     /// The end of a region exceeds the largest offset that a `u64` can represent.
-    #[error("region #{region} ends beyond the largest offset: {bytes} bytes at offset {offset}")]
+    #[error(
+        "region #{region} has {bytes} bytes at offset {offset}, so its end exceeds the largest \
+         possible offset"
+    )]
     Overflow {
         /// The index of the region.
         region: usize,
@@ -52,6 +55,6 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// The edges of the graph form a cycle.
-    #[error("the edges form a cycle")]
+    #[error("the graph's edges form a cycle")]
     Circle,
 }

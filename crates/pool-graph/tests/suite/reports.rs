@@ -68,7 +68,7 @@ fn errors_say_what_to_do() {
         (Error::CapacityExceeded { requested, used, reserved, capacity }, "raise the maximum"),
         (
             Error::OutOfMemory { requested, used, reserved, source },
-            "was refused, as the test requested",
+            "the test made this allocation of 9 bytes fail",
         ),
         (Error::ArenaInUse { address: 4096 }, "0x1000 is in use by a capture session"),
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),

@@ -96,13 +96,13 @@ fn a_violation_says_which_buffers_and_numbers() {
     let (first, second, buffer, offset) = (21, 22, 23, 24_u64);
     let cases: [(Violation, &[&str]); 6] = [
         (Violation::LiveTogether { first, second, time: -7 }, &["#21", "#22", "live at time -7"]),
-        (Violation::Unordered { first, second }, &["#21", "#22", "finished before"]),
+        (Violation::Unordered { first, second }, &["#21", "#22", "at the same time"]),
         (Violation::Misaligned { buffer, offset, alignment: 16 }, &["#23", "24", "multiple of 16"]),
-        (Violation::Moved { buffer, offset, fixed: 32 }, &["#23", "24", "fixes its offset at 32"]),
+        (Violation::Moved { buffer, offset, fixed: 32 }, &["#23", "24", "requires offset 32"]),
         (Violation::Overflow { buffer, offset }, &["#23", "24", "address"]),
         (
             Violation::WrongLength { offsets: 3, buffers: 4 },
-            &["the plan has 3 offsets for 4 buffers"],
+            &["the plan contains 3 offsets, but the problem has 4 buffers"],
         ),
     ];
     for (violation, words) in cases {

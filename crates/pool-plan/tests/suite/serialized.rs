@@ -34,5 +34,5 @@ fn buffers_are_changed_before_they_are_checked() {
     let problem = read(|buffer| buffer.offset = None).unwrap();
     assert!(problem.buffers().iter().all(|buffer| buffer.offset.is_none()));
     let error = read(|buffer| buffer.alignment = 3).unwrap_err().to_string();
-    assert_eq!(error, "buffer a: alignment 3 is not a power of two");
+    assert_eq!(error, "buffer a has alignment 3, which is not a power of two");
 }

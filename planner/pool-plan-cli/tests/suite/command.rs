@@ -43,7 +43,7 @@ fn no_plan_within_the_capacity() {
     let output = solve(&data("non_existent.csv"), &["--capacity", "25", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let refused = object(&output);
-    assert!(refused["error"].as_str().unwrap().contains("26 bytes at once"));
+    assert!(refused["error"].as_str().unwrap().contains("need 26 bytes"));
     assert_eq!(refused["witness"].as_array().unwrap().len(), 3);
 }
 

@@ -272,8 +272,8 @@ fn a_copy_whose_addresses_wrap_is_refused_by_name() {
         assert_eq!(error.code(), Some(sys::CUresult::CUDA_ERROR_INVALID_VALUE.into()));
         let reason = UnreadableReason::Overflow;
         let error = CaptureError::UnreadableNode { kind: NodeKind::Copy, reason };
-        let text = "the memory of a node of kind Copy cannot be verified, because the node's \
-                    addresses exceed 64 bits";
+        let text = "the memory accesses of a node of kind Copy cannot be verified, because the \
+                    node's addresses exceed 64 bits";
         assert!(error.to_string().starts_with(text), "{error}");
     });
 }
