@@ -1,6 +1,6 @@
 //! `cargo xtask assembly`: prints the machine code of the hot path and counts its instructions.
 //!
-//! The program `hot-path` contains a function with three acquires and two `xor`s that use their
+//! The `hot-path` program contains a function with three acquires and two `xor`s that use their
 //! views. The task counts the instructions that run if no acquire takes the cold path. Saving and
 //! restoring registers is not counted, because it belongs to the function and not to the acquires.
 

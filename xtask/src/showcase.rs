@@ -1,4 +1,4 @@
-//! `cargo xtask adopt`, `demo` and `encode` are tasks of the program `showcases`. The program is
+//! `cargo xtask adopt`, `demo` and `encode` are tasks of the `showcases` program. The program is
 //! built when one of them runs.
 
 use std::ffi::OsString;

@@ -59,8 +59,8 @@
 //! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory, with views that arm their slot |
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
-//! The acceptance cases themselves are also tested. The module [`liars`] contains faulty backends
-//! with one mistake each. The command `cargo test -p pool-conformance --test liars -- --nocapture`
+//! The acceptance cases themselves are also tested. The [`liars`] module contains faulty backends
+//! with one mistake each. The `cargo test -p pool-conformance --test liars -- --nocapture` command
 //! prints which case detected which mistake.
 
 #![allow(

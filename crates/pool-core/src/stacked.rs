@@ -55,7 +55,7 @@ use crate::slot_ref::SlotRef;
 /// A thread-local scope that is opened inside another one borrows the unused rest of the outer
 /// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
 /// the chain only needs memory for its live bytes. The borrowed memory is returned when the inner
-/// guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { … })` opens a
+/// guard is dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///
 /// | | |

@@ -39,11 +39,11 @@ pub fn barrier_on_all_threads() -> bool {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
-    /// The constant `MEMBARRIER_CMD_PRIVATE_EXPEDITED` from `linux/membarrier.h`. The constant is
+    /// The `MEMBARRIER_CMD_PRIVATE_EXPEDITED` constant from `linux/membarrier.h`. The constant is
     /// defined here, because the user's lock file may select a `libc` version without this
     /// constant.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
-    /// The constant `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED` from `linux/membarrier.h`.
+    /// The `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED` constant from `linux/membarrier.h`.
     pub(super) const REGISTER: libc::c_int = 1 << 4;
 
     pub(super) fn call(command: libc::c_int) -> bool {

@@ -219,7 +219,7 @@ unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
 
 impl Drop for ErasedView {
     fn drop(&mut self) {
-        // SAFETY: the function `drop` was created for the type of `header`, and `self` owns the
+        // SAFETY: the `drop` function was created for the type of `header`, and `self` owns the
         // value that `header` points to.
         unsafe { (self.drop)(self.header) };
     }

@@ -38,7 +38,7 @@
 //! | `ndarray` | `ndarray` views, which use the hot path for a fixed rank, and the shape cache without a heap allocation for a dynamic rank | ndarray |
 //!
 //! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` returns a
-//! stored header as an `&mut ArrayRef`. `ndarray` 0.16 does not have the type `ArrayRef`. The
+//! stored header as an `&mut ArrayRef`. `ndarray` 0.16 does not have the `ArrayRef` type. The
 //! header is an associated type of the backend (`PoolBackend::Descriptor`), so it can belong to
 //! only one version of `ndarray`. To use another version of `ndarray`, disable this feature and
 //! pass an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
@@ -48,8 +48,8 @@
 
 extern crate alloc;
 
-// Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: a module may import only the modules that are listed after its colon. The
+// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error

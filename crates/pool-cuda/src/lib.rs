@@ -56,8 +56,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: a module may import only the modules that are listed after its colon. The
+// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // stream: nothing
 // cuda: stream

@@ -5,8 +5,8 @@ use pool_core::Element;
 
 /// An element type that corresponds to a data type of DLPack. This trait is sealed.
 ///
-/// The trait is implemented for `bool`, and for 8-bit to 64-bit integers and floats. The feature
-/// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. Tensors of `bool`
+/// The trait is implemented for `bool`, and for 8-bit to 64-bit integers and floats. The `half`
+/// feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. Tensors of `bool`
 /// cannot be imported, because another library may have written bytes other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
     /// The DLPack data type of the element, in native byte order and with one lane.

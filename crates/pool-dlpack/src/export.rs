@@ -87,7 +87,7 @@ where
     }
     let data = array.as_ptr().cast_mut();
     // SAFETY: the context owns the array, which contains the elements of the shape, starting at
-    // `data`. The flag `READ_ONLY` tells the consumer not to write to the elements.
+    // `data`. The `READ_ONLY` flag tells the consumer not to write to the elements.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })

@@ -6,7 +6,7 @@
 //! release may change this crate without notice. The crates `pool-cuda` and `pool-graph` re-export
 //! the types that users need.
 //!
-//! The module [`gone`] explains why the error of a call that orders work is never ignored only
+//! The [`gone`] module explains why the error of a call that orders work is never ignored only
 //! because of its code.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
@@ -39,8 +39,8 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: a module may import only the modules that are listed after its colon. The
+// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // capture_mode: nothing
 // captures_under_way: nothing

@@ -46,7 +46,7 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of the current thread, and the function [`local()`]
+//! - [`with_pool!`] opens a scope in a pool of the current thread, and the [`local()`] function
 //!   returns a guard that owns such a pool.
 //! - [`Pool`] is a pool that you own. You can store such a pool in a struct and send it to another
 //!   thread.
@@ -69,7 +69,7 @@
 //! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and linking mode that another crate selects for cudarc | cudarc, and Rust 1.88 |
 //! | `graph` | memory for captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; enables `cuda` | pool-graph, pool-plan and parking_lot |
 //! | `record` | exports the temporaries of captures and captured graphs to a file for `pool-plan`, with `pool_graph::GraphRecord`; enables `graph` | serde and serde_json |
-//! | `wgpu` | the backend `Wgpu` for buffers of Vulkan, Metal, Direct3D 12 and a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
+//! | `wgpu` | the `Wgpu` backend for buffers of Vulkan, Metal, Direct3D 12 and a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
 //! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and other libraries, and tensors of these libraries as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` accepts, `into_ndarray()`, and `acquire_array_dyn(&dims)` for a dynamic rank | ndarray |
 //! | `allocator-api2` | [`Scope::allocator`] for `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown also uses |
@@ -80,8 +80,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: a module may import only the modules that are listed after its colon. The
+// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // compiler_errors, diagnostics, macros, markers: nothing
 // local: diagnostics

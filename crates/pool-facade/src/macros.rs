@@ -1,5 +1,5 @@
 //! Defines the macros `with_pool!` and `try_with_pool!`, which open scopes in the current thread's
-//! pools. The macro `local_pools!` provides thread-local pools for a backend.
+//! pools. The `local_pools!` macro provides thread-local pools for a backend.
 
 /// Runs a block with a scope in one of the current thread's pools. The macro evaluates to the value
 /// of the block.
@@ -217,7 +217,7 @@ macro_rules! try_with_pool {
 /// }
 /// ```
 ///
-/// The example `10_own_backend` in the repository contains a complete backend with thread-local
+/// The `10_own_backend` example in the repository contains a complete backend with thread-local
 /// pools.
 ///
 /// The backend must be a type without parameters. Each backend needs its own thread-local variable,

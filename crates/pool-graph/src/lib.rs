@@ -27,7 +27,7 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
-//! With the feature `cuda`, a `CaptureSession` captures work into a `CapturedGraph` that owns the
+//! With the `cuda` feature, a `CaptureSession` captures work into a `CapturedGraph` that owns the
 //! memory of its nodes. A dry run determines how much memory the work needs and computes a plan
 //! before any memory is allocated. [`verify_layout`] checks the resulting layout against the nodes
 //! and edges of the graph. Inside a capture, `Capture::scope` provides the same `Scope<'_, Cuda>`

@@ -31,9 +31,9 @@
 //! The file `docs/planner.md` in the repository describes the algorithms and their sources, and
 //! compares the results with those of other planners.
 //!
-//! No feature is enabled by default, so the only default dependency is `thiserror`. The crate
-//! `pool-plan-cli` provides the command `pool-plan`, and the crate `pool-replay` reads CSV files
-//! and allocator logs.
+//! No feature is enabled by default, so the only default dependency is `thiserror`. The
+//! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV
+//! files and allocator logs.
 //!
 //! # Features
 //!

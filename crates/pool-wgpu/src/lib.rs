@@ -47,7 +47,7 @@
 //! | `metal` (default) | Metal, on Apple's systems | no dependencies on other systems |
 //! | `dx12` (default) | Direct3D 12, on Windows | no dependencies on other systems |
 //! | `webgpu` (default) | WebGPU in a browser, for `wasm32-unknown-unknown` | no dependencies on other systems |
-//! | `half` | `half::f16` as an element, which `Stream::supports` then checks | the crate `half` |
+//! | `half` | `half::f16` as an element, which `Stream::supports` then checks | the `half` crate |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -56,8 +56,8 @@
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: a module may import only the modules that are listed after its colon. The
+// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory

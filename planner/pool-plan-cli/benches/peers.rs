@@ -66,10 +66,10 @@ struct Arguments {
     /// Only run problems whose name contains one of these.
     #[arg(long, value_delimiter = ',', default_value = "")]
     only: Vec<String>,
-    /// The path of the command `minimalloc`.
+    /// The path of the `minimalloc` command.
     #[arg(long)]
     minimalloc: Option<PathBuf>,
-    /// The path of the command `idealloc`.
+    /// The path of the `idealloc` command.
     #[arg(long)]
     idealloc: Option<PathBuf>,
     /// Set by `cargo bench`. Without this flag, as in `cargo test`, one small problem is solved.

@@ -2,14 +2,14 @@
 //! `MiniMalloc` on packings with almost no spare room.
 //!
 //! `cargo bench -p pool-plan-cli --bench tight -- --minimalloc PATH [--instances FOLDER]`. `PATH`
-//! is the command `minimalloc`, built from its sources with optimisation. `FOLDER` is the folder
+//! is the `minimalloc` command, built from its sources with optimisation. `FOLDER` is the folder
 //! `benchmarks/challenging` in the same sources. Without `--minimalloc`, `MiniMalloc` is left out,
 //! and a message is printed.
 //!
 //! Both commands run on the same files, one after the other, on one thread, with the same limit on
 //! CPU time. The comparison uses CPU time because other work on the machine affects it little.
 //!
-//! `--idealloc PATH`, with the path of the command `idealloc`, adds a second table for the networks
+//! `--idealloc PATH`, with the path of the `idealloc` command, adds a second table for the networks
 //! in `crates/pool-plan/tests/data`.
 //!
 //! If an option is not given, the path is taken from `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES`
@@ -47,10 +47,10 @@ const CAPACITY: u64 = 1 << 20;
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The path of the command `minimalloc`. Without it, only this planner is measured.
+    /// The path of the `minimalloc` command. Without it, only this planner is measured.
     #[arg(long)]
     minimalloc: Option<PathBuf>,
-    /// The path of the command `idealloc`. Without it, networks are left out.
+    /// The path of the `idealloc` command. Without it, networks are left out.
     #[arg(long)]
     idealloc: Option<PathBuf>,
     /// The folder of `MiniMalloc`'s own instances. Without it, only the five instances in the

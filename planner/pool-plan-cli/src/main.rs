@@ -1,4 +1,4 @@
-//! The command `pool-plan`. The command plans a file, prints the quality of the plan, and writes or
+//! The `pool-plan` command. The command plans a file, prints the quality of the plan, and writes or
 //! draws the plan. It also replays and exports the logs of allocators.
 
 // Layering: each module may import only the modules that are listed after its colon.

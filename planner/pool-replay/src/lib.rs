@@ -26,7 +26,7 @@
 //! # Ok::<(), pool_replay::LogError>(())
 //! ```
 //!
-//! The command `pool-plan` (crate `pool-plan-cli`) prints the same reports for people.
+//! The `pool-plan` command (crate `pool-plan-cli`) prints the same reports for people.
 //! `docs/replay.md` in the repository describes the formats and the rules of the simulated
 //! allocators.
 //!

@@ -1,4 +1,4 @@
-//! The tasks of the planner's workspace: `cargo xtask <task>`, in the directory `planner`.
+//! The tasks of the planner's workspace: `cargo xtask <task>`, in the `planner` directory.
 
 mod features;
 mod test;

@@ -118,7 +118,7 @@ impl Calls {
         let name = text(name);
         let function: extern "C" fn(*mut c_void) = run;
         let function = (function as *const ()).expose_provenance() as u64;
-        // The function `run` takes ownership of the box again.
+        // The `run` function takes ownership of the box again.
         let data = Box::into_raw(Box::new(work)).expose_provenance() as u64;
         // SAFETY: the text is valid during the call (3).
         // The function takes data of this kind, and is called once.

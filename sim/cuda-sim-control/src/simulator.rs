@@ -24,31 +24,31 @@ const DRIVER_VERSION: u32 = 13_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The seed that determines the order of asynchronous work. The default is the number in the
-    /// variable `CUDA_SIM_SEED`, or 0.
+    /// `CUDA_SIM_SEED` variable, or 0.
     pub seed: u64,
     /// The number of devices, from 1 to 4.
     pub devices: u32,
     /// `true` if a background thread runs all work that is ready, like a device. No seed reproduces
-    /// that order. The default is `true` if the variable `CUDA_SIM_BACKGROUND` is set.
+    /// that order. The default is `true` if the `CUDA_SIM_BACKGROUND` variable is set.
     pub background: bool,
     /// The memory of each device in bytes, a multiple of 2 MiB. The default is 1 GiB.
     pub bytes: u64,
     /// The CUDA version of the driver, as 1000 × major + 10 × minor, at least 12000. The driver
-    /// refuses calls that newer versions introduced. The default is the number in the variable
-    /// `CUDA_SIM_DRIVER_VERSION`, or 13000.
+    /// refuses calls that newer versions introduced. The default is the number in the
+    /// `CUDA_SIM_DRIVER_VERSION` variable, or 13000.
     pub driver_version: u32,
     /// `true` if devices can enable access to each other's memory. The default is `true`.
     pub peers: bool,
     /// `true` to choose the other alternative wherever NVIDIA's documentation leaves the behaviour
-    /// open; the simulator's page lists these choices. The default is `true` if the variable
-    /// `CUDA_SIM_OTHER_ANSWERS` is set.
+    /// open; the simulator's page lists these choices. The default is `true` if the
+    /// `CUDA_SIM_OTHER_ANSWERS` variable is set.
     pub other_answers: bool,
     /// The number of instructions that a warp may execute in one block. A warp that exceeds it is
-    /// treated as an endless loop. The default is the number in the variable
-    /// `CUDA_SIM_INSTRUCTIONS`, or 8,388,608.
+    /// treated as an endless loop. The default is the number in the `CUDA_SIM_INSTRUCTIONS`
+    /// variable, or 8,388,608.
     pub instructions: u64,
     /// `true` if each report is printed to standard error immediately. The default is `true` if the
-    /// variable `CUDA_SIM_PRINT_REPORTS` is set.
+    /// `CUDA_SIM_PRINT_REPORTS` variable is set.
     pub print_reports: bool,
 }
 

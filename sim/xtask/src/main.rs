@@ -1,4 +1,4 @@
-//! The tasks of the simulator's workspace: run `cargo xtask <task>` in the directory `sim`.
+//! The tasks of the simulator's workspace: run `cargo xtask <task>` in the `sim` directory.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

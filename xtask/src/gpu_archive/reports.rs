@@ -62,7 +62,7 @@ pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Out
             let start = case.find(&format!("{key}=\""))? + key.len() + 2;
             case[start..].split('"').next()
         };
-        // The key `name` is also part of other keys.
+        // The `name` key is also part of other keys.
         let test = case.strip_prefix("name=\"").and_then(|rest| rest.split('"').next());
         let program = value("classname").ok_or("a case without its program")?;
         found.insert(name(program, test.ok_or("a case without its name")?, runner));

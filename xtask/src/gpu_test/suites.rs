@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tasks::programs::Artifact;
 
-/// The crates that contain GPU tests. `driver-conformance` belongs to the workspace `sim`.
+/// The crates that contain GPU tests. `driver-conformance` belongs to the `sim` workspace.
 pub(super) const PACKAGES: &[&str] =
     &["driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
 

@@ -265,7 +265,7 @@ mod tests {
         // `cargo xtask cuda-versions` builds with them.
         declared.retain(|feature| !feature.ends_with("dynamic-loading"));
         declared.retain(|feature| !feature.ends_with("dynamic-linking"));
-        // This feature needs a nightly compiler. The step `published-pages` builds with it.
+        // This feature needs a nightly compiler. The `published-pages` step builds with it.
         declared.retain(|feature| !feature.ends_with("/nightly"));
         assert!(!declared.is_empty());
         assert_eq!(&named(CLIPPY_SETS) | &named(CLIPPY_SETS_IN_FULL), declared);

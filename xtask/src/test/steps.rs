@@ -216,7 +216,7 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// Runs all tests except the example programs, because linking them takes longer than running their
-/// tests. clippy compiles them, and the step `examples` runs them.
+/// tests. clippy compiles them, and the `examples` step runs them.
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = Invocation::tests("test --workspace --lib --bins --tests --benches --no-fail-fast");
     let whole = whole.variable("POOL_ENCODER_STRIDE", setting.encoder_stride());

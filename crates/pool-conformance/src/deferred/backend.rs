@@ -29,7 +29,7 @@ impl KeptShape {
 
 // SAFETY: a block refers to a buffer that its context owns until the context is dropped. The
 // reference therefore never dangles, and the buffer never moves. The memory is zeroed, and only
-// commands access the memory. The command `Free` frees the memory after all commands that were
+// commands access the memory. The `Free` command frees the memory after all commands that were
 // enqueued before it have run. A queue is not `Send`. Views store offsets within their block, and a
 // command that would access bytes outside its block does nothing. No method re-enters the pool,
 // because commands run only code from this module. `free` and `settle` do not unwind, because the

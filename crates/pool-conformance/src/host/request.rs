@@ -26,22 +26,22 @@ pub struct HostAcquire {
 /// An acquire method that only scopes of host backends provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
-    /// The method `acquire_with`, called with a length.
+    /// The `acquire_with` method, called with a length.
     With,
-    /// The method `acquire_uninit`, called with a length.
+    /// The `acquire_uninit` method, called with a length.
     Uninit,
-    /// The method `acquire_with`, called with two axes.
+    /// The `acquire_with` method, called with two axes.
     NdWith,
-    /// The method `acquire_uninit`, called with two axes.
+    /// The `acquire_uninit` method, called with two axes.
     NdUninit,
-    /// The method `scratch`, called with a number of bytes and this alignment.
+    /// The `scratch` method, called with a number of bytes and this alignment.
     Scratch(usize),
-    /// The method `acquire_fixed_vec`, called with a capacity that leaves room for this number of
+    /// The `acquire_fixed_vec` method, called with a capacity that leaves room for this number of
     /// further elements.
     FixedVec(usize),
-    /// The method `acquire_vec`, called with this initial capacity.
+    /// The `acquire_vec` method, called with this initial capacity.
     Vec(usize),
-    /// The method `acquire_from_iter`, called with an iterator.
+    /// The `acquire_from_iter` method, called with an iterator.
     FromIter,
 }
 

@@ -13,7 +13,7 @@
 //! vectors, and slices that outlive their scope. Elements with padding leave uninitialized bytes
 //! behind in a block, and later reads of these bytes must return zeros.
 //!
-//! A program is an ordinary value. The module [`strategy`] generates random programs that can be
+//! A program is an ordinary value. The [`strategy`] module generates random programs that can be
 //! shrunk, and a test can run any program.
 
 mod account;
@@ -51,8 +51,8 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::{Probe, Watching};
 use machine::Machine;
 
-/// Returns the number of random programs that a property test runs. The environment variable
-/// `POOL_TEST_CASES` sets the number of random programs. By default, a property test runs 2,000
+/// Returns the number of random programs that a property test runs. The `POOL_TEST_CASES`
+/// environment variable sets the number of random programs. By default, a property test runs 2,000
 /// random programs, or 25 under Miri. In a browser, which has no environment variables, a property
 /// test runs 200 random programs.
 ///
@@ -77,7 +77,7 @@ fn number(variable: &str) -> Option<u32> {
 }
 
 /// Returns the test runner that generates the programs of a property test. The generated programs
-/// are the same in every run. Another value of the environment variable `POOL_TEST_SEED` selects
+/// are the same in every run. Another value of the `POOL_TEST_SEED` environment variable selects
 /// different programs.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {

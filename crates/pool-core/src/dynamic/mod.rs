@@ -49,7 +49,7 @@ pub use handle::{Handle, Handles};
 /// assert_eq!(view[0], 0);
 /// ```
 ///
-/// While a scope is open, the pool itself is borrowed. The method [`split`](Self::split) returns
+/// While a scope is open, the pool itself is borrowed. The [`split`](Self::split) method returns
 /// the handles and a scope together:
 ///
 /// ```compile_fail,E0502

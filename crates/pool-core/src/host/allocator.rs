@@ -27,11 +27,11 @@ const MOST_GENEROUS: usize = 64 << 10;
 const STACK_DIVISOR: usize = 64;
 
 /// An allocator that provides the memory of a scope to collections. This type implements the
-/// [`Allocator`] trait of the crate `allocator-api2`.
+/// [`Allocator`] trait of the `allocator-api2` crate.
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
-/// with an allocator parameter. With the feature `nightly`, the type also implements the standard
+/// with an allocator parameter. With the `nightly` feature, the type also implements the standard
 /// library's trait, so the standard collections accept it. Elements may implement `Drop`, and the
 /// collection drops them.
 ///

@@ -128,7 +128,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// Returns the number of elements. Unlike the method `len` of slices, this method does not
+    /// Returns the number of elements. Unlike the `len` method of slices, this method does not
     /// access the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {

@@ -3,7 +3,7 @@
 //! uninitialized memory.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. The slot is
-//! zeroed before it is handed out for reading (invariant 10 of the module `raw`). Values that
+//! zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
 //! implement `Drop` are stored in boxes, or in collections that use the allocator of a scope.
 
 #[cfg(feature = "allocator-api2")]

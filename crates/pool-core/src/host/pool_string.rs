@@ -1,5 +1,5 @@
 //! A string type with an allocator parameter. The type is based on `Vec<u8, A>` in the same way as
-//! `String` is based on `Vec<u8>`. The crate `allocator-api2` contains no string type.
+//! `String` is based on `Vec<u8>`. The `allocator-api2` crate contains no string type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;

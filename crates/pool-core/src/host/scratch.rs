@@ -13,7 +13,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// two. If `align` is greater than [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot
     /// holds up to `align` additional bytes.
     ///
-    /// For example, pass the memory to the function `MemStack::new` from the crate dyn-stack, which
+    /// For example, pass the memory to the `MemStack::new` function from the crate dyn-stack, which
     /// faer uses:
     ///
     /// ```text

@@ -10,12 +10,12 @@
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
 //!
-//! 3. The field `advertised` is either 0 or `real / 8`, rounded down, so an acquire never uses more
+//! 3. The `advertised` field is either 0 or `real / 8`, rounded down, so an acquire never uses more
 //!    words than the block holds. If `advertised` is 0, every acquire of the slot calls the cold
 //!    function. A sentinel always advertises 0 words.
 //!
-//! 4. The field `real` is the size in bytes that was allocated for the slot's block. The field
-//!    `real` is 0 if and only if the slot has no block. If `real` is 0, the field `block` is
+//! 4. The `real` field is the size in bytes that was allocated for the slot's block. The `real`
+//!    field is 0 if and only if the slot has no block. If `real` is 0, the `block` field is
 //!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
@@ -28,7 +28,7 @@
 //!    that no view exists.
 //!
 //!    A vector that grows holds the only view of its slot, and exchanges the slot's block for the
-//!    block of an idle slot (see the module `exchange`). The method `keep` performs the same
+//!    block of an idle slot (see the `exchange` module). The `keep` method performs the same
 //!    exchange for an array of an inner scope that has ended.
 //!
 //!    A vector that was acquired without capacity owns its slot, but uses no byte of the slot's
@@ -44,8 +44,8 @@
 //!    allocated. A panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
-//!    scopes and raw slots are not `Send`. Other threads read only the counters (see the module
-//!    `count`).
+//!    scopes and raw slots are not `Send`. Other threads read only the counters (see the `count`
+//!    module).
 //!
 //! 8. **Every shape in a slot's set fits in the slot's block**. A shape is added only during an
 //!    acquire that has prepared the block for the shape. Code that replaces the block of a slot
@@ -56,7 +56,7 @@
 //!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
 //!    these values.
 //!
-//!    The pool is marked as busy (see the module `busy`), and the slot at its cursor advertises 0
+//!    The pool is marked as busy (see the `busy` module), and the slot at its cursor advertises 0
 //!    words. The mark is set before the operation first reads a cursor, a slot, a table list or a
 //!    shape set. The mark is removed after the operation's last write to these data structures.
 //!    While the pool is busy, acquires call the cold function, which fails with
@@ -68,7 +68,7 @@
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record covers the word of that byte (see the
-//!     module `mark`). A mark never shrinks until all marked words have been zeroed, or the slot
+//!     `mark` module). A mark never shrinks until all marked words have been zeroed, or the slot
 //!     receives another block. A marked slot advertises 0 words, and the cold function zeroes its
 //!     marked words before the slot is handed out for reading.
 //!

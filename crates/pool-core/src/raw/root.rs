@@ -42,7 +42,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     }
 
     unsafe fn destroy(self) {
-        // SAFETY: the root points to the first table of a live pool, and the field `state` never
+        // SAFETY: the root points to the first table of a live pool, and the `state` field never
         // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
         // SAFETY: the caller upholds the safety contract of `State::destroy`.
@@ -51,7 +51,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     #[inline(always)]
     unsafe fn state<'s>(self) -> &'s State<B> {
-        // SAFETY: the root points to the first table of a live pool, and the field `state` never
+        // SAFETY: the root points to the first table of a live pool, and the `state` field never
         // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
         // SAFETY: the state of a pool lives for as long as the pool does.

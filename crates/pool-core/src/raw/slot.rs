@@ -138,7 +138,7 @@ impl<B: PoolBackend> SlotRef<B> {
     }
 
     /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
-    /// out again, grown or freed. The method `reuse` is called even if the view is never dropped.
+    /// out again, grown or freed. The `reuse` method is called even if the view is never dropped.
     ///
     /// # Safety
     ///

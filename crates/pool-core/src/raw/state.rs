@@ -175,7 +175,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest number of slots and all peaks, as required by the method `clear`.
+    /// Resets the highest number of slots and all peaks, as required by the `clear` method.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();

@@ -44,12 +44,12 @@ impl<B: PoolBackend> State<B> {
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the table is live, and the field `state` never changes after the table is
+        // SAFETY: the table is live, and the `state` field never changes after the table is
         // created.
         let state = unsafe { (*table.as_ptr()).state };
         // SAFETY: the caller upholds the safety contract of `Table::state_of`.
         let this: &'s Self = unsafe { Table::state_of(table) };
-        // SAFETY: the table is live, and the field `number` never changes after the table is
+        // SAFETY: the table is live, and the `number` field never changes after the table is
         // created.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.tables.len() {

@@ -1,5 +1,5 @@
-//! The memory of one owned array, which is provided by a backend. This module contains the trait
-//! [`SharedBackend`] and the trait that its memory types implement.
+//! The memory of one owned array, which is provided by a backend. This module contains the
+//! [`SharedBackend`] trait and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;

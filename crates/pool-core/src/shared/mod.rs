@@ -2,14 +2,14 @@
 //! arrays.
 //!
 //! A [`SharedPool`] is a handle to a [`Store`](store::Store). A store consists of shards, and each
-//! shard has lists of idle blocks, which are sorted by size and protected by a lock (see the module
-//! `shard`). An [`Owned`] array stores the [record](record::Record) of its block, and that record
-//! is not in any list while the array lives.
+//! shard has lists of idle blocks, which are sorted by size and protected by a lock (see the
+//! `shard` module). An [`Owned`] array stores the [record](record::Record) of its block, and that
+//! record is not in any list while the array lives.
 //!
-//! Each backend defines its kind of block. On the host, a block is an allocation (see the module
-//! `host_memory`). For a backend that enqueues its work, a block is a pool of one array (see the
-//! module `pooled_memory`). A block of this kind orders all uses of its memory in the same way as
-//! any other pool.
+//! Each backend defines its kind of block. On the host, a block is an allocation (see the
+//! `host_memory` module). For a backend that enqueues its work, a block is a pool of one array (see
+//! the `pooled_memory` module). A block of this kind orders all uses of its memory in the same way
+//! as any other pool.
 //!
 //! # User code
 //!

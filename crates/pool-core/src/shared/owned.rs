@@ -41,7 +41,7 @@ use crate::element::Element;
 ///    array only while a shard is locked.
 ///
 /// 2. A shard, an origin and a configuration live as long as their pool has any handle or any array
-///    (see the module `store`).
+///    (see the `store` module).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
 ///    block that may be uninitialized is zeroed before the block's contents are recycled.

@@ -64,11 +64,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// limit. If a new block would exceed this limit, the pool may store the array in an idle block of
 /// up to four times the array's size. The pool can exceed the limit while it stores arrays in
 /// blocks that are larger than necessary. The peak is measured whenever the pool is about to grow.
-/// The method [`trim`](Self::trim) frees all idle blocks.
+/// The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
-/// With the feature `std` on Linux, each thread acquires blocks from its own magazine and returns
+/// With the `std` feature on Linux, each thread acquires blocks from its own magazine and returns
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for

@@ -7,7 +7,7 @@
 //! is full, a returned block goes to a common shard. All threads acquire blocks from the common
 //! shards. If one thread acquires a block and another thread returns it, each of these steps
 //! therefore requires a lock, but no barrier. The pool searches the magazines of other threads only
-//! if it would otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or
+//! if it would otherwise hold too much memory, or if it cannot grow. Without the `std` feature, or
 //! without a barrier on all threads, all blocks go through the common shards.
 //!
 //! # How long it lives

@@ -15,7 +15,7 @@
 //!   borrows from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
-//!   chunk is borrowed, `free` returns the memory to the lender. The function `free` runs only
+//!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
 //!   while the pool itself stores nothing in the chunk.
 //! - **The borrower returns only memory without views**. The borrower returns the memory of a chunk
 //!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard

@@ -5,8 +5,8 @@
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
-//! (see the module `loans`). Nested thread-local scopes share one stack, because pools borrow
-//! chunks from each other (see the module `nesting`).
+//! (see the `loans` module). Nested thread-local scopes share one stack, because pools borrow
+//! chunks from each other (see the `nesting` module).
 //!
 //! # Invariants
 //!
@@ -43,8 +43,8 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. Steps are
 //!    rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (see the module
-//!    `dirty`). `end` is at or below the lowest dirty byte, so an acquire for reading calls the
+//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (see the `dirty`
+//!    module). `end` is at or below the lowest dirty byte, so an acquire for reading calls the
 //!    cold function if its memory contains a dirty byte. The cold function checks whether the array
 //!    contains dirty bytes, and zeroes them. `written_end` is the end of the chunk, and applies to
 //!    acquires whose elements are written before they are read. The dirty ranges of lent memory
@@ -66,7 +66,7 @@
 //!     may lend less memory than is idle, because the end of a scope does not lower `top`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks, and it transfers such a chunk to another pool (see the module `loans`).
+//!     frees chunks, and it transfers such a chunk to another pool (see the `loans` module).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so an

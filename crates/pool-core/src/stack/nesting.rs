@@ -21,15 +21,15 @@
 //!
 //! - **A pool in the chain is live.** A pool enters the chain when its thread takes it from the
 //!   list, and leaves the chain before its thread puts it back. Any thread may free a pool, but
-//!   only if the pool is in a list or was replaced in a list (see the module `thread_list`). A
+//!   only if the pool is in a list or was replaced in a list (see the `thread_list` module). A
 //!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed, and transfers the memory that it lent (see the module `loans`).
+//!   memory that it borrowed, and transfers the memory that it lent (see the `loans` module).
 //!   Another thread can therefore release an idle pool, because no pool in the chain refers to it.
 //! - Another thread may replace the pool of an entry that is in use. The entry still stores the
 //!   address of the pool that entered the chain, so that pool also leaves the chain. The pool that
 //!   replaced it is not in the chain, and owns all of its memory.
-//! - **A pool has not changed while its flag `is_lean` is set.** The function `enter_rarely` checks
+//! - **A pool has not changed while its `is_lean` flag is set.** The `enter_rarely` function checks
 //!   the pool before it sets the flag. An operation that changes the pool's chunks, counters,
 //!   ranges or modes either calls `set_ends` or schedules a merge. Both of these steps clear the
 //!   flag. The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do

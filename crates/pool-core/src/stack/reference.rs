@@ -46,7 +46,7 @@ impl<B: StackedBackend> SlotRef<B> {
 
     /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
     /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
-    /// method `reuse` is called even if the view is never dropped.
+    /// `reuse` method is called even if the view is never dropped.
     ///
     /// # Safety
     ///

@@ -33,7 +33,7 @@ pub struct StackState<B: StackedBackend> {
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
     /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
-    /// memory at or above `top` (see the module `loans`).
+    /// memory at or above `top` (see the `loans` module).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
     /// from it, or are adjacent to it in the chain.
@@ -115,7 +115,7 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 }
 
 /// Links from a pool to the other pools that its thread is using. All linked pools are live while
-/// they are in use (see the module `nesting`).
+/// they are in use (see the `nesting` module).
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
@@ -276,7 +276,7 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Calls `f` with the list of chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: only one thread uses the state. All callers are in the module `stack`. The
+        // SAFETY: only one thread uses the state. All callers are in the `stack` module. The
         // closures they pass as `f` access no other state and run no user code, so this is the only
         // reference to the list.
         f(unsafe { &mut *self.chunks.get() })

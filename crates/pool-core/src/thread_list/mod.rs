@@ -1,4 +1,4 @@
-//! The lists of the threads' idle pools. The crate `pool-facade` uses these lists. A thread takes
+//! The lists of the threads' idle pools. The `pool-facade` crate uses these lists. A thread takes
 //! pools from its list and puts them back without a lock, but other threads can still release these
 //! pools.
 //!
@@ -34,8 +34,8 @@
 //!   after X when the entry was in the list. Every use of the pool that began before T ended when
 //!   the entry was put into the list. The owner stores the head with release ordering in every
 //!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
-//!   the pool that begins after T belongs to a call to `take` that also begins after T. The method
-//!   `take` loads the address of the pool after it has stored the head. A call to `take` after T
+//!   the pool that begins after T belongs to a call to `take` that also begins after T. The `take`
+//!   method loads the address of the pool after it has stored the head. A call to `take` after T
 //!   therefore loads the address after X, and obtains the address of the new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no

@@ -36,7 +36,7 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
 }
 
 /// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
-/// the first call has an effect. The crate `pool-facade` passes the function that trims its
+/// the first call has an effect. The `pool-facade` crate passes the function that trims its
 /// thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {

@@ -43,8 +43,8 @@ pub(crate) struct ShapeCell {
 }
 
 impl ShapeCells {
-    /// Acquires a free cell. If no slab has a free cell, this method creates a slab. The function
-    /// `allocate` returns a block of the given size for the slab.
+    /// Acquires a free cell. If no slab has a free cell, this method creates a slab. The `allocate`
+    /// function returns a block of the given size for the slab.
     pub(crate) fn take(
         self: &Arc<Self>,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,

@@ -45,7 +45,7 @@ impl<B: LocalPool> Held<B> {
     /// `B::ACCESS` must be shared.
     #[inline(always)]
     pub(super) unsafe fn into_listed(self) -> HeldPool<B> {
-        // SAFETY: the caller guarantees that `B::ACCESS` is shared, so the field `listed` is
+        // SAFETY: the caller guarantees that `B::ACCESS` is shared, so the `listed` field is
         // initialized.
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
@@ -57,7 +57,7 @@ impl<B: LocalPool> Held<B> {
     /// `B::ACCESS` must not be shared.
     #[inline(always)]
     pub(super) unsafe fn into_alone(self) -> Pool<B> {
-        // SAFETY: the caller guarantees that `B::ACCESS` is not shared, so the field `alone` is
+        // SAFETY: the caller guarantees that `B::ACCESS` is not shared, so the `alone` field is
         // initialized.
         ManuallyDrop::into_inner(unsafe { self.alone })
     }
@@ -65,46 +65,46 @@ impl<B: LocalPool> Held<B> {
     #[inline(always)]
     pub(super) fn scope(&mut self) -> Scope<'_, B> {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
+            // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.
             return unsafe { &mut self.listed }.scope();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
+        // SAFETY: `B::ACCESS` is not shared, so the `alone` field is initialized.
         unsafe { &mut self.alone }.scope()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
+            // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.
             return unsafe { &self.listed }.stats();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
+        // SAFETY: `B::ACCESS` is not shared, so the `alone` field is initialized.
         unsafe { &self.alone }.stats()
     }
 
     pub(super) fn trim(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
+            // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.
             return unsafe { &mut self.listed }.trim();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
+        // SAFETY: `B::ACCESS` is not shared, so the `alone` field is initialized.
         unsafe { &mut self.alone }.trim()
     }
 
     pub(super) fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
+            // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.
             return unsafe { &mut self.listed }.compact(compaction);
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
+        // SAFETY: `B::ACCESS` is not shared, so the `alone` field is initialized.
         unsafe { &mut self.alone }.compact(compaction)
     }
 
     pub(super) fn clear(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
+            // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.
             return unsafe { &mut self.listed }.clear();
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
+        // SAFETY: `B::ACCESS` is not shared, so the `alone` field is initialized.
         unsafe { &mut self.alone }.clear()
     }
 
@@ -114,10 +114,10 @@ impl<B: LocalPool> Held<B> {
             // still be replacing it. After the `trim_all` call has ended, no thread can replace the
             // pool until the guard returns it to the list.
             B::ACCESS.wait_for_release();
-            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialized.
+            // SAFETY: `B::ACCESS` is shared, so the `listed` field is initialized.
             return unsafe { &mut self.listed }.configure(config);
         }
-        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialized.
+        // SAFETY: `B::ACCESS` is not shared, so the `alone` field is initialized.
         unsafe { &mut self.alone }.configure(config)
     }
 }

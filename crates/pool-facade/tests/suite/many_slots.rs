@@ -13,7 +13,7 @@ const TEXT: &str = "Is a scope missing around a loop body?";
 
 const MOST: usize = PoolConfig::REPORTED_SLOTS;
 
-/// Acts as a callback of the type `Fn`: it has its scope shared, so its passes take new slots.
+/// Acts as a callback of the `Fn` type: it has its scope shared, so its passes take new slots.
 fn grow(passes: usize) -> u32 {
     with_pool!(|scope| {
         let callback = |x: f64| scope.acquire_filled(8, x)[0];

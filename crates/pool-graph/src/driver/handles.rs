@@ -106,7 +106,7 @@ impl Graph {
     }
 }
 
-/// The struct `CUgraphExecUpdateResultInfo`. The result is stored as a number. A newer driver may
+/// The `CUgraphExecUpdateResultInfo` struct. The result is stored as a number. A newer driver may
 /// return results that the bindings' enum does not contain. The enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {

@@ -1,5 +1,5 @@
 //! The CUDA driver calls that capture streams, read graphs, and manage the handles of graphs. All
-//! other driver calls are in `pool-driver`. The module `gone` in `pool-driver` defines when a
+//! other driver calls are in `pool-driver`. The `gone` module in `pool-driver` defines when a
 //! failure to order work may be ignored. An error code by itself is never a sufficient reason to
 //! ignore a failure.
 //!

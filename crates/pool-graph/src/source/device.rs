@@ -89,7 +89,7 @@ impl DeviceMemory {
     }
 
     /// Returns the first error that has occurred while freeing memory, and clears it. The error is
-    /// stored, because the method `free` cannot return an error. All clones of the source share
+    /// stored, because the `free` method cannot return an error. All clones of the source share
     /// this stored error. Memory that could not be freed is freed
     /// [later](pool_cuda::Cuda::give_back_leftovers).
     #[must_use]

@@ -7,7 +7,7 @@ use pool_core::Device;
 use super::contract::MemorySource;
 
 /// The memory of a CUDA device. No value of this type exists, because this crate was built without
-/// its feature `cuda`.
+/// its `cuda` feature.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceMemory {}
 

@@ -19,7 +19,7 @@ const MOST_WORDS: usize = 1 << 25;
 const WORDS_KEPT: usize = 4;
 
 /// A part of the problem, which consists of unplaced items and the sections of these items. The
-/// field `items` is a range of indices in `lists`, which contains the items in order of rank.
+/// `items` field is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),

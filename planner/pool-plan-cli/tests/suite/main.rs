@@ -1,4 +1,4 @@
-//! Tests the command `pool-plan` in the way that a user runs it.
+//! Tests the `pool-plan` command in the way that a user runs it.
 
 #![allow(
     clippy::unwrap_used,

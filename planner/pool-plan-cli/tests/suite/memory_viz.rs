@@ -34,7 +34,7 @@ fn python(arguments: &[&str]) -> Option<Output> {
     Command::new("python3").args(arguments).output().ok()
 }
 
-/// Returns the path of `_memory_viz.py`: the one in the variable `POOL_MEMORY_VIZ`, or the one of
+/// Returns the path of `_memory_viz.py`: the one in the `POOL_MEMORY_VIZ` variable, or the one of
 /// the installed PyTorch.
 fn module() -> Option<PathBuf> {
     if let Some(file) = std::env::var_os("POOL_MEMORY_VIZ") {

@@ -10,7 +10,7 @@
 //! window. The resulting plan is valid, but may be larger than necessary.
 //!
 //! A problem with several memories has up to three additional columns. `memories` lists the names
-//! of the memories in which the buffer may be placed, separated by spaces. If the field `memories`
+//! of the memories in which the buffer may be placed, separated by spaces. If the `memories` field
 //! is empty, the buffer may be placed in all memories. `traffic` is the number of bytes that are
 //! read and written, which defaults to the size. `memory` is the memory that a plan has chosen.
 //!
@@ -316,7 +316,7 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
 }
 
 /// Writes a plan. The result contains the columns and lines of `text`, from which the problem was
-/// read, and the offsets in the column `offset`.
+/// read, and the offsets in the `offset` column.
 ///
 /// # Errors
 /// Fails if the header does not contain the required columns, or if there is not exactly one offset
@@ -327,7 +327,7 @@ pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
 }
 
 /// Writes a plan for several memories. In addition to the offsets, the name of each buffer's memory
-/// is written to the column `memory`.
+/// is written to the `memory` column.
 ///
 /// # Errors
 /// Fails for the same reasons as [`write()`].

@@ -12,7 +12,7 @@ pub(super) struct Place {
     /// The build directory of the root workspace. The root's tasks also unpack the CUDA C++
     /// compiler there.
     pub(super) compilers: PathBuf,
-    /// The directory `target/clients`.
+    /// The `target/clients` directory.
     pub(super) made: PathBuf,
 }
 

@@ -59,8 +59,8 @@ struct Arguments {
     /// Use the simulated driver, which only measures bytes.
     #[arg(long)]
     simulated: bool,
-    /// The directory for programs and results as JSON. The default is the value of the variable
-    /// `POOL_BENCH_OUT`. Without a directory, the results are printed.
+    /// The directory for programs and results as JSON. The default is the value of the
+    /// `POOL_BENCH_OUT` variable. Without a directory, the results are printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// This flag is passed by `cargo bench`.

@@ -136,7 +136,7 @@ fn print(what: &str, name: &str, row: Row) {
     );
 }
 
-/// Returns the number of programs of each kind, from the variable `POOL_SWEEP_PROGRAMS`. By
+/// Returns the number of programs of each kind, from the `POOL_SWEEP_PROGRAMS` variable. By
 /// default, this is a small number with a sample of the faults.
 fn programs() -> u64 {
     let number = env::var("POOL_SWEEP_PROGRAMS").ok();

@@ -36,7 +36,7 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
     adoption("strsim", "0.11.1"),
     adoption("ndarray-ndimage", "0.6.0"),
     Adoption {
-        // Tests of the feature `text` include a font that the package does not contain.
+        // Tests of the `text` feature include a font that the package does not contain.
         test_arguments: &["--no-default-features", "--features", "rayon,fft"],
         tests_are_unstable: true,
         ..adoption("imageproc", "0.27.0")

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 /// The directories that this task uses.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The directory `testing/adopt`, which contains the patches and the measuring programs.
+    /// The `testing/adopt` directory, which contains the patches and the measuring programs.
     pub(super) kept: PathBuf,
-    /// The directory `target/adopt`, in which the manifests of the measuring programs expect the
+    /// The `target/adopt` directory, in which the manifests of the measuring programs expect the
     /// modified crates.
     pub(super) made: PathBuf,
 }

@@ -55,8 +55,8 @@ impl<'c> Capture<'c> {
     /// A scope and its views do not support the operations `copy_to_vec`, `copy_to_host`,
     /// `copy_from_host` and `acquire_from`. These operations fail with [`CudaError::Capturing`],
     /// because they wait for the device or access host memory that the graph does not own. Instead
-    /// of `copy_from_host` and `acquire_from`, use the capture's own method
-    /// [`copy_from_host`](Self::copy_from_host).
+    /// of `copy_from_host` and `acquire_from`, use the capture's own
+    /// [`copy_from_host`](Self::copy_from_host) method.
     ///
     /// **Other streams.** A view can be used on another stream of the session with
     /// `view.on(&stream)`. If the other stream is not part of the capture yet, it becomes part of

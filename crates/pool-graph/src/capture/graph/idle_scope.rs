@@ -64,12 +64,12 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// The error that `body` returns takes precedence over all other errors. If the arena is too
-    /// small, acquiring memory fails with [`CudaError::NoBlock`]. The method
-    /// [`idle_bytes`](Self::idle_bytes) returns the number of bytes that are available. If another
-    /// scope between replays is open, the call fails with [`CaptureError::Lent`]. If the stream is
-    /// being captured, the call fails with [`CaptureError::Capturing`]. Otherwise, the call fails
-    /// with the driver's error code. If the graph's stream cannot wait for the other streams, the
-    /// graphs of the arena can no longer be replayed.
+    /// small, acquiring memory fails with [`CudaError::NoBlock`]. The
+    /// [`idle_bytes`](Self::idle_bytes) method returns the number of bytes that are available. If
+    /// another scope between replays is open, the call fails with [`CaptureError::Lent`]. If the
+    /// stream is being captured, the call fails with [`CaptureError::Capturing`]. Otherwise, the
+    /// call fails with the driver's error code. If the graph's stream cannot wait for the other
+    /// streams, the graphs of the arena can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,

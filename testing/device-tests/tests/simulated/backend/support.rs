@@ -22,7 +22,7 @@ pub(crate) fn start_anew(simulator: Simulator, settings: Settings, seed: u64) {
     cudarc::driver::result::init().unwrap();
 }
 
-/// Returns the number of orders of a test, from the variable `POOL_SIM_ORDERS`; 20 by default.
+/// Returns the number of orders of a test, from the `POOL_SIM_ORDERS` variable; 20 by default.
 pub(crate) fn orders() -> u64 {
     let number = std::env::var("POOL_SIM_ORDERS").ok();
     number.map_or(20, |number| number.parse().unwrap())

@@ -25,8 +25,8 @@ const REPLAYS: usize = 3;
 const NAIVE: usize = 18;
 const NAIVE_ORDERS: usize = 2;
 
-/// Returns the number of captures for each number of streams, from the variable
-/// `POOL_GRAPH_CAPTURES`; 5 by default.
+/// Returns the number of captures for each number of streams, from the `POOL_GRAPH_CAPTURES`
+/// variable; 5 by default.
 fn captures() -> usize {
     let number = std::env::var("POOL_GRAPH_CAPTURES").ok();
     number.map_or(5, |number| number.parse().unwrap())
