@@ -1,6 +1,6 @@
 //! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
 //! the small types that the trait uses. The traits for memory layouts are also defined in this
-//! module, because the traits of backends and layouts refer to each other.
+//! module, because the backend and layout traits refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -38,35 +38,34 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
 ///   power of two and at least `ALIGN`.
-/// - [`allocate`](Self::allocate) is always called with a nonzero multiple of `ALIGN` as `bytes`.
+/// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
 ///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialized
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
-/// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
-///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
-///   as the block was allocated, even if the configuration has changed since then. `free` must
-///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
-///   [`Context`](Self::Context) must not unwind.
-/// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
-///   the provenance of the block's pointer. The returned part begins less than `align` bytes after
-///   the start of the block.
+/// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
+///   [`allocate`](Self::allocate) for the block. `free` must free each block in the same way as it
+///   was allocated, even if the configuration has changed since then. `free` must never unwind. The
+///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
+///   not unwind.
+/// - [`align_block`](Self::align_block) returns a part of the block, and that part retains the
+///   provenance of the block's pointer. The returned part begins less than `align` bytes after the
+///   start of the block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
 ///   `Context: Send` therefore implies that blocks may move to another thread together with the
-///   context. If a backend's blocks can only be used on one thread, its `Context` must not be
+///   context. If a backend's blocks can be used only on one thread, its `Context` must not be
 ///   `Send`.
-/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) only access the first `length *
+/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
 ///   both methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must
-///   not access the memory after `'s` ends. A backend must not rely on the destructor of a view
-///   being run.
+///   not access the memory after `'s` ends. A backend must not rely on a view's destructor being
+///   run.
 ///
 /// ## Order
 ///
-/// Each pool belongs to one work queue, which is either the sequence of calls on a thread, a
-/// stream, or an ordered encoder. Work that is enqueued through a view may run later, even after
-/// the view's scope has ended. A pool hands out a block again as soon as its scope ends, even if
-/// work on the block is still pending. For each block, the following must therefore hold on the
-/// pool's queue:
+/// Each pool belongs to one work queue, which is a thread's sequence of calls, a stream, or an
+/// ordered encoder. Work that is enqueued through a view may run later, even after the view's scope
+/// has ended. A pool hands out a block again as soon as its scope ends, even if work on the block
+/// is still pending. For each block, the following must therefore hold on the pool's queue:
 ///
 /// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
@@ -81,7 +80,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
 ///   must make the pool's queue wait for the work on the other queue.
 ///
-/// Host memory that is only accessed through slices satisfies these ordering rules without
+/// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
 ///
 /// ## User code
@@ -105,19 +104,19 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by its
 /// index, by an identity, or by a pointer to the entry. `allocate` inserts the handle into the
 /// table, `free` removes the handle in queue order, and dropping the context drops all remaining
-/// handles. A pointer to a table entry must stay valid as long as any view may use the entry. If
-/// the table entries live as long as the context, a bug in the backend can cause wrong results, but
-/// not a use after free.
+/// handles. A pointer to a table entry must stay valid for as long as any view may use the entry.
+/// If the table entries live as long as the context, a bug in the backend can cause wrong results
+/// but not a use-after-free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
-///   identities to distinguish the bytes of different blocks. Identities assign a unique number to
-///   each byte of every block, as addresses do. The ranges of two blocks never overlap, and each
+///   identities to distinguish the bytes of different blocks. Like addresses, identities assign a
+///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
 ///   their identities. `ALIGN` does not guarantee any alignment that the system requires for
 ///   offsets within an opaque block.
-/// - If a handle outlives the view that returned it, the memory of the handle may already belong to
-///   another array. A view should therefore only return handles whose lifetime is `'s`.
+/// - If a handle outlives the view that returned it, the handle's memory may already belong to
+///   another array. A view should therefore return only handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -163,14 +162,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block). The elements may require an alignment larger than
-    /// `ALIGN`. The pool then reserves memory for one extra element, and hands out the part of the
-    /// block that is correctly aligned.
+    /// `ALIGN`. The pool then reserves memory for one extra element and hands out the correctly
+    /// aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
-    /// block is never freed or written to. Even a slice without elements needs a non-null, aligned
-    /// address. `NonNull::dangling` returns such an address for a type with the alignment of a
-    /// block. A backend with opaque blocks may use any value that does not identify any memory.
+    /// block is never freed or written to. Even an empty slice needs a non-null, aligned address.
+    /// `NonNull::dangling` returns such an address for a type with the alignment of a block. A
+    /// backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
     /// Returns the part of a block that begins at the first multiple of `align` in the block.
@@ -214,7 +213,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
     /// return before the memory is available. A pool calls this method after it has freed idle
     /// blocks, at the end of `trim`, `compact` and `clear`. A pool also calls this method before
-    /// the last attempt to allocate a block. `settle` is never called in steady state, and it must
+    /// its last attempt to allocate a block. `settle` is never called in steady state, and it must
     /// not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
@@ -335,14 +334,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   writes of the whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
 /// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
-///   finds the block of a slice by the slice's address.
+///   uses a slice's address to find the slice's block.
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialized. The methods that write to a block must
 ///   therefore not read bytes or create references to elements before they have written them. If a
-///   backend keeps freed blocks for later allocations, it must initialize these blocks before
-///   `allocate` returns them again.
+///   backend retains freed blocks for later allocations, it must initialize them before `allocate`
+///   returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
@@ -429,10 +428,10 @@ pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::D
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
     /// The elements may be read before they are written, so the memory must be initialized and may
-    /// expose the contents of an earlier use.
+    /// contain data from an earlier use.
     Read,
-    /// All elements are written before they are read, or are handed out as memory that may be
-    /// uninitialized.
+    /// All elements are written before they are read, or are handed out as possibly uninitialized
+    /// memory.
     Write,
 }
 
@@ -485,12 +484,12 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
         unsafe { self.cursor() }
     }
 
-    /// Adds this pool as the innermost pool to the chain of pools that its thread is using. This
-    /// method is called only if [`NESTS`](Self::NESTS) is `true`.
+    /// Adds this pool to its thread's chain of pools as the innermost pool. This method is called
+    /// only if [`NESTS`](Self::NESTS) is `true`.
     ///
     /// # Safety
     ///
-    /// `innermost` must be null or must have been set by `enter` or `leave`. Every pool in the
+    /// `innermost` must either be null or have been set by `enter` or `leave`. Every pool in the
     /// chain must stay live until it leaves the chain. This pool must be live and must not be in
     /// the chain, and no view or cursor of the pool may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
@@ -551,8 +550,8 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope whose cursor is preceded by `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns the sum of `none` and all statistics that any thread may read while the pool is
-    /// live. The returned statistics do not include the configuration, the device or the live
+    /// Adds all statistics that any thread may read while the pool is live to `none`, and returns
+    /// the sum. The returned statistics do not include the configuration, the device or the live
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
@@ -599,7 +598,7 @@ pub trait PoolState<B: PoolBackend> {
 
 /// The position of a scope in the memory of its pool. A reservation checks that enough memory is
 /// available at the cursor, and a step moves the cursor past the reserved memory. The cursor moves
-/// backwards only if filling the memory failed and nothing has been acquired after that memory.
+/// backwards only if filling the memory failed and nothing has been acquired since.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -632,8 +631,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
-    /// of panicking. The method accepts both values of [`FirstUse`].
+    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking.
+    /// The method accepts both values of [`FirstUse`].
     ///
     /// # Errors
     ///
@@ -652,7 +651,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`. While the returned position is in use, the cursor may only step
+    /// The pool must live for `'s`. While the returned position is in use, the cursor may step only
     /// past memory that was reserved through the position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
@@ -677,7 +676,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
-    /// an error, no view of this memory that `fill` created may be used again.
+    /// an error, the views of this memory that it created must not be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
@@ -695,8 +694,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves the elements if the enlarged memory is at another
-    /// address.
+    /// Enlarges the memory of a vector and moves the elements if the enlarged memory has a
+    /// different address.
     ///
     /// # Errors
     ///
@@ -745,8 +744,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the size in bytes of the block that contains `address`, if that block is not handed
-    /// out. Returns `None` if no idle block contains `address`, or if blocks cannot be removed from
-    /// the pool in this layout.
+    /// out. Returns `None` if no idle block contains `address`, or if this layout does not allow
+    /// blocks to be removed from the pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,

@@ -45,8 +45,8 @@ pub trait BlockWatch: 'static {
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
     /// frees the block, and the panic propagates to the caller of the acquire method.
     ///
-    /// Each live block has a different `identity`. The identity of a block is its address with
-    /// CUDA, and a unique number with wgpu.
+    /// Each live block has a different `identity`. A block's identity is its address on CUDA, and a
+    /// unique number on wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
     /// Notifies the observer that the pool is freeing a block. Work that uses the block may still

@@ -1,4 +1,4 @@
-//! Defines the configuration of a pool, which includes its byte limit, its growth factor and its
+//! Defines a pool's configuration, which includes its byte limit, its growth factor, and its
 //! debugging modes.
 
 use crate::error::ConfigError;
@@ -178,7 +178,7 @@ impl PoolConfig {
         self.poison || self.fresh || self.measure_live_bytes
     }
 
-    /// Checks whether every value is within its valid range.
+    /// Checks that every value is within its valid range.
     ///
     /// # Errors
     ///
@@ -207,10 +207,11 @@ impl Default for PoolConfig {
 ///
 /// For each slot, `compact` considers the lengths that were acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
-/// each slot. A slot keeps its block if no lengths were sampled for the slot.
+/// each slot. A slot keeps its block if no lengths were sampled for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The multiple of the largest sampled size at which a block is replaced. The default is 10.
+    /// The minimum size of a block that is replaced, as a multiple of the largest sampled size. The
+    /// default is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,
@@ -219,7 +220,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The maximum number of acquires that are sampled in each slot.
+    /// The maximum number of acquires that are sampled for each slot.
     pub const SAMPLES: u16 = 32;
 }
 

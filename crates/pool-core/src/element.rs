@@ -54,7 +54,7 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the acquire methods of host backends that write every element before it is
+/// An element type for those acquire methods of host backends that write every element before it is
 /// read.
 ///
 /// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error

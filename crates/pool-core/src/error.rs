@@ -1,6 +1,6 @@
-//! Defines the error types of the crate. The message of an error states how much was requested,
-//! used and available, and advises the reader how to proceed. `Display` prints only the error's own
-//! message, and `source` returns the underlying error.
+//! Defines the error types of the crate. Each error message states how much was requested, used,
+//! and available, and suggests how to proceed. `Display` prints only the error's own message, and
+//! `source` returns the underlying error.
 
 use core::error::Error;
 use core::fmt;
@@ -52,9 +52,9 @@ pub enum PoolError<E> {
         /// The backend's own error.
         source: E,
     },
-    /// The host could not allocate memory for the pool's own bookkeeping.
+    /// The host could not allocate memory for the pool's bookkeeping.
     Bookkeeping {
-        /// The number of bytes requested for a table, a shape set or a stack.
+        /// The number of bytes requested for a table, a shape set, or a stack.
         requested: usize,
     },
     /// The backend failed to start, to fill or copy memory, or to wait for earlier work.
@@ -64,7 +64,7 @@ pub enum PoolError<E> {
         /// The backend's own error.
         source: E,
     },
-    /// A value of the configuration is out of range.
+    /// A configuration value is out of range.
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
@@ -81,13 +81,13 @@ pub enum PoolError<E> {
         /// The number of slots that are currently handed out.
         active: usize,
     },
-    /// Two of the handles passed to one call are the same.
+    /// Two handles that were passed to the same call are equal.
     RepeatedHandle {
         /// The number of the slot that both handles refer to.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation, such as an allocator's
-    /// hook, a `tracing` subscriber or a backend. Code that a pool runs inside one of its
+    /// hook, a `tracing` subscriber, or a backend. Code that a pool runs inside one of its
     /// operations cannot acquire memory from the same pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
@@ -406,8 +406,8 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Panics with the message of an error and its sources, for methods whose names do not start with
-/// `try_`.
+/// Panics with an error's message and those of its sources, for methods whose names do not start
+/// with `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,4 +1,4 @@
-//! Defines the array type, and methods that access elements in host memory through indices and
+//! Defines the array type and methods that access elements in host memory through indices and
 //! slices.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
@@ -98,9 +98,9 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
         return None;
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // At each step, the partial offset is less than the product of the axis lengths that have
-        // been processed. The offset can wrap around only if a user-defined type returns different
-        // lengths on a later call. Even a wrapped offset is bounds-checked like any other index.
+        // At each step, the partial offset is less than the product of the axis lengths processed
+        // so far. The offset can wrap around only if a user-defined type returns different lengths
+        // on a later call. Even a wrapped offset is bounds-checked like any other index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }

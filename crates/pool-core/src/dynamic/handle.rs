@@ -196,8 +196,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// Between scopes, change a constant with [`DynamicPool::get_mut`](crate::DynamicPool::get_mut).
 /// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an
-/// exclusive `Handles`, a constant can be computed from the temporary arrays of a scope. A view of
-/// a constant cannot outlive the borrow of the `Handles`:
+/// exclusive `Handles`, a constant can be computed from a scope's temporary arrays. A view of a
+/// constant cannot outlive the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;

@@ -20,8 +20,9 @@ pub use handle::{Handle, Handles};
 /// lexical scope is open, the arrays of the pool serve as constants, as described in the
 /// documentation of [`Handles`].
 ///
-/// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
-/// is equivalent to calling [`reset`](Self::reset), and can be repeated.
+/// The checkpoint stack starts with the root, which is a sentinel at depth 0. The pool can be
+/// rewound to the root any number of times, and each such rewind is equivalent to calling
+/// [`reset`](Self::reset).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

@@ -1,5 +1,5 @@
-//! A growable vector in a scope. The vector remains in its slot, and exchanges the slot's block for
-//! a larger block when it grows.
+//! A growable vector in a scope. The vector remains in its slot and, when it grows, swaps the
+//! slot's block for a larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -18,15 +18,15 @@ use crate::scope::Scope;
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
 ///
-/// If the block of the slot is too small, the vector acquires the block of the next idle slot. If
+/// If the slot's block is too small, the vector acquires the block of the next idle slot. If
 /// necessary, the block of the next slot first grows to at least twice the vector's capacity. The
-/// vector copies its elements to the larger block, and leaves its old block in the idle slot, where
-/// later acquires can use it. In the next pass through the scope, the vector's slot holds the large
-/// block from the start, so nothing is copied or allocated.
+/// vector copies its elements to the larger block and leaves its old block in the idle slot for
+/// later acquires. In the next pass through the scope, the vector's slot holds the large block from
+/// the start, so nothing is copied or allocated.
 ///
-/// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
-/// inner scope. The compiler reports "cannot borrow `scope` as mutable because it is also borrowed
-/// as immutable". If you need an inner scope, use a [`FixedVec`] from
+/// The vector borrows its scope. While the vector borrows it, the scope can acquire arrays but
+/// cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because it is
+/// also borrowed as immutable". If you need an inner scope, use a [`FixedVec`] from
 /// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
@@ -149,8 +149,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Appends all elements of an iterator, which may acquire from the same scope. The size hint of
-    /// the iterator does not need to be correct.
+    /// Appends all elements of an iterator, which may itself acquire arrays from the same scope.
+    /// The size hint of the iterator does not need to be correct.
     ///
     /// # Errors
     ///
@@ -306,7 +306,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.truncate(length);
     }
 
-    /// Removes all elements, but keeps the capacity of the vector.
+    /// Removes all elements but retains the vector's capacity.
     #[inline]
     pub fn clear(&mut self) {
         self.elements.clear();
@@ -320,7 +320,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Converts the vector into a slice of its elements, which is valid for as long as the scope's
-    /// views are. In a stack, the unused capacity returns to the pool, unless something has been
+    /// views. In a stack, the unused capacity returns to the pool, unless something has been
     /// acquired since the vector last grew.
     #[inline]
     #[must_use]
@@ -329,8 +329,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
         // SAFETY: the scope's cursor has moved past the memory. The vector is consumed, and the
-        // returned slice views only the first `length` elements of the memory. The vector has
-        // borrowed the scope, so no inner scope is open.
+        // returned slice views only the first `length` elements of the memory. The vector borrows
+        // the scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
     }
@@ -362,7 +362,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
         // SAFETY: the memory has room for `grown.capacity` elements for as long as the scope's
-        // views live.
+        // views are usable.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
         // SAFETY: the first `length` elements are initialized, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };

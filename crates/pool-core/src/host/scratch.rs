@@ -1,4 +1,4 @@
-//! Scratch memory for routines that divide the memory themselves. Scratch memory consists of
+//! Scratch memory for routines that partition it themselves. Scratch memory consists of
 //! uninitialized bytes with a given alignment.
 
 use core::mem::MaybeUninit;
@@ -21,7 +21,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked, in the same way as by [`acquire_uninit`](Self::acquire_uninit).
+    /// The slot is marked, as with [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -45,8 +45,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method also returns
-    /// all errors that [`try_acquire`](Self::try_acquire) returns.
+    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method can also
+    /// return any error of [`try_acquire`](Self::try_acquire).
     pub fn try_scratch(
         &self,
         bytes: usize,

@@ -14,7 +14,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array of uninitialized elements of any [`Copy`] type.
     ///
     /// The slot is marked even if the elements are numbers, because a `MaybeUninit` may be left
-    /// uninitialized. The section *Cost* of [`acquire_with`](Self::acquire_with) explains marked
+    /// uninitialized. The *Cost* section of [`acquire_with`](Self::acquire_with) explains marked
     /// slots.
     ///
     /// ```
@@ -53,7 +53,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: the argument `plain` is `false`, so any values may be written to the slot.
+        // SAFETY: the argument `plain` is `false`, so values of any type may be written to the
+        // slot.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
         // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`. A
         // `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.

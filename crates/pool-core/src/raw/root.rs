@@ -33,9 +33,8 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type State = State<B>;
     type Cursor = SlotCursor<B>;
 
-    // This function is not inlined. A caller may reuse pools from a list, and create a pool only
-    // when the list is empty. If `create` were inlined, such a caller would have to save more
-    // registers.
+    // This function is not inlined. A caller may reuse pools from a list and create a pool only if
+    // the list is empty. If `create` were inlined, such a caller would have to save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)

@@ -101,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use for as long as the returned reference is
-    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must remain in use while the returned reference is used.
+    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -138,7 +138,7 @@ impl<B: PoolBackend> SlotRef<B> {
     }
 
     /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
-    /// out again, grown or freed. The `reuse` method is called even if the view is never dropped.
+    /// out again, grown, or freed. The `reuse` method is called even if the view is never dropped.
     ///
     /// # Safety
     ///

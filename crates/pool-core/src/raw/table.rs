@@ -21,7 +21,7 @@ pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
     /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
-    /// rank. The sets are stored in a separate array, and not in the records. A hit in the shape
+    /// rank. The sets are stored in a separate array rather than in the records. A hit in the shape
     /// cache can then find the address of a slot's set with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
@@ -162,8 +162,8 @@ impl<B: PoolBackend> Table<B> {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
         // SAFETY: every slot is inside a table, and the address of a table is a multiple of
-        // `ALIGN`. The address of the table is therefore the address of the slot rounded down to a
-        // multiple of `ALIGN`, and is not null.
+        // `ALIGN`. The table's address is therefore the slot's address rounded down to a multiple
+        // of `ALIGN`, and is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

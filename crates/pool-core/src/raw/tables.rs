@@ -1,5 +1,4 @@
-//! Methods that create another table for a pool, and that find slots by their numbers across all
-//! tables.
+//! Methods that create a table for a pool or find a slot by its number across all tables.
 
 use core::ptr::NonNull;
 
@@ -81,7 +80,7 @@ impl<B: PoolBackend> State<B> {
     /// Returns an iterator over slot `from` and all later slots that exist when this method is
     /// called.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
-        // SAFETY: every `number` is less than the number of slots, and the number of tables never
+        // SAFETY: every `number` is less than the number of slots, and the number of slots never
         // decreases.
         (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
     }
@@ -97,7 +96,7 @@ impl<B: PoolBackend> State<B> {
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
-        // SAFETY: the slot is not a sentinel, and the pool lives while its state is borrowed.
+        // SAFETY: the slot is not a sentinel, and the pool is live while its state is borrowed.
         unsafe { SlotPointer::new(slot) }
     }
 

@@ -1,4 +1,4 @@
-//! An array that owns its memory, and returns the memory to its pool when the array is dropped.
+//! An array that owns its memory and returns it to its pool when dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -40,11 +40,11 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin and a configuration live as long as their pool has any handle or any array
+/// 2. A shard, an origin and a configuration live for as long as their pool has any handle or array
 ///    (see the `store` module).
 ///
-/// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
-///    block that may be uninitialized is zeroed before the block's contents are recycled.
+/// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
+///    contents are recycled, each of its bytes that may be uninitialized is zeroed.
 ///
 /// 4. Every view borrows its array.
 ///
@@ -91,8 +91,8 @@ pub struct Owned<B: SharedBackend, T> {
 }
 
 // SAFETY: an array owns its memory and its elements. The memory is `Send`, as `OwnedMemory`
-// requires, and the elements are `Send` because of the bound. The array uses only those parts of
-// the store that threads may share.
+// requires, and the elements are `Send` because of the bound. The array uses only the parts of the
+// store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
@@ -102,8 +102,8 @@ unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 impl<B: SharedBackend, T> Owned<B, T> {
     /// # Safety
     ///
-    /// `name` must identify the array that was most recently created in the block's memory, and
-    /// that array must have `length` valid elements.
+    /// `name` must identify the array that was most recently created in the block's memory, which
+    /// must have `length` valid elements.
     #[inline(always)]
     pub(super) unsafe fn new(
         block: TakenBlock<B>,

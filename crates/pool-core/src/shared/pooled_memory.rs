@@ -1,11 +1,11 @@
 //! The memory of a backend that enqueues its work. The memory of each owned array is a pool that
 //! contains only this array and has its own context.
 //!
-//! The pool orders all uses of the array in the same way as any other pool. The ordered uses
-//! include commands on the queue before and after the owner of the array changes. The ordered uses
-//! also include work on other streams, and freeing the memory. Owned arrays need no additional
-//! ordering, because the pool orders all uses. Only one thread uses an owned array at a time,
-//! because only one thread uses its pool at a time.
+//! The pool orders all uses of the array like any other pool. The ordered uses include commands
+//! that were enqueued before and after a change of the array's owner. The ordered uses also include
+//! work on other streams, and the release of the memory. Owned arrays need no additional ordering,
+//! because the pool already orders all uses. Only one thread uses an owned array at a time, because
+//! only one thread uses its pool at a time.
 
 use core::fmt;
 
@@ -32,8 +32,8 @@ pub trait ContextSource<B: PoolBackend> {
     fn device(&self) -> Device;
 }
 
-/// A pool of one owned array. This type is the [`Memory`](SharedBackend::Memory) of backends that
-/// enqueue their work.
+/// A pool that contains one owned array. This type is the [`Memory`](SharedBackend::Memory) of
+/// backends that enqueue their work.
 pub struct PooledMemory<B: PoolBackend> {
     pool: DynamicPool<B>,
 }
@@ -68,8 +68,8 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // The length passed to `try_acquire` is the length of the longest array of words that
-            // fits in a block of `bytes` bytes.
+            // The length passed to `try_acquire` is that of the longest array of words that fits in
+            // a block of `bytes` bytes.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }
@@ -85,7 +85,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // The wait is optional, because the memory is freed later if no context can be created.
+        // The wait is optional: if no context can be created, the memory is simply freed later.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }

@@ -1,4 +1,4 @@
-//! The cursor of a stack, which consists of the address of the next array and a pointer to the
+//! Defines the cursor of a stack, which consists of the next array's address and a pointer to the
 //! pool's state.
 
 use core::alloc::Layout;
@@ -312,9 +312,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     }
 }
 
-/// Enlarges the memory of a vector. If the vector is the last array and its chunk is large enough,
-/// the vector grows in place. If the vector cannot grow in place, its elements are moved to new
-/// memory.
+/// Enlarges a vector's memory. If the vector is the last array and its chunk is large enough, the
+/// vector grows in place. If the vector cannot grow in place, its elements are moved to new memory.
 ///
 /// # Errors
 ///
@@ -376,7 +375,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
-/// Moves elements from the memory above the cursor down to the cursor, and then moves the cursor
+/// Moves elements from the memory above the cursor down to the cursor and then moves the cursor
 /// past them. If the elements are in a later chunk, the elements and the cursor move to the start
 /// of that chunk.
 ///

@@ -1,4 +1,4 @@
-//! The report that a debug build prints if a stack grows in many consecutive passes. The report
+//! The warning that a debug build prints if a stack grows in many consecutive passes. The warning
 //! includes the location of the call that caused the growth.
 
 use core::cell::Cell;
@@ -7,13 +7,14 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data about the passes in which one pool grew. The pool's report is created from this data.
+/// The data that one pool collects about the passes in which it grew. The pool's warning is created
+/// from this data.
 pub(super) struct GrowthReport {
-    /// Counts the passes of the pool, and the consecutive passes in which the pool grew. A pass
-    /// begins when a scope is opened directly from the pool.
+    /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
+    /// scope is opened directly from the pool.
     passes: Streak,
-    /// Counts the uses of the pool by guards, and the consecutive uses in which the pool grew. A
-    /// guard may begin several passes during one use of the pool.
+    /// Counts the pool's uses by guards and the consecutive uses in which it grew. A guard may
+    /// begin several passes during one use of the pool.
     entries: Streak,
     /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -65,7 +66,7 @@ impl GrowthReport {
         }
     }
 
-    /// Records that a new pass begins.
+    /// Records the start of a new pass.
     pub(super) fn note_pass(&self) {
         self.passes.note();
     }

@@ -1,4 +1,4 @@
-//! Operations on the idle memory of a stack: freeing, shrinking and sampling.
+//! Operations that free, shrink, or sample the idle memory of a stack.
 
 use core::ptr::NonNull;
 
