@@ -1,4 +1,4 @@
-//! Defines the view traits, which allow code that is generic over the backend to lend, split, read
+//! Defines the view traits, which allow code that is generic over the backend to lend, split, read,
 //! and write views.
 //!
 //! Importing these traits never shadows a method of slices. Only `len` and `is_empty` have the same
@@ -12,11 +12,12 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A sequence of elements that an acquire returns, with either exclusive or shared access.
+/// A sequence of elements that an acquire returns, to which the caller has exclusive or shared
+/// access.
 ///
-/// Views in host memory are plain slices and have all slice methods. This trait is intended for
-/// code that is generic over the backend. The [`LendView`] trait lends a view or a part of a view,
-/// and the [`PoolViewMut`] trait writes to a view.
+/// Views of host memory are plain slices, so all slice methods are available. This trait is
+/// intended for code that is generic over the backend. The [`LendView`] trait lends a view or a
+/// part of a view, and the [`PoolViewMut`] trait writes to a view.
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -46,8 +47,8 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A function that is generic over the backend should accept the views that it writes by value, and
-/// its caller should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
+/// A function that is generic over the backend should accept by value the views that it writes, and
+/// its callers should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
 /// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
 /// view. If such a function uses `?` on a part of a view that it has acquired, the compiler reports
 /// that the view "does not live long enough":
@@ -152,7 +153,7 @@ pub trait PoolView: Sized {
 /// A view whose elements can be written, such as the [`View`](crate::PoolBackend::View) type of a
 /// backend.
 ///
-/// Writes made with these methods take effect after all work that was previously enqueued on the
+/// Writes that use these methods take effect after all work that was previously enqueued on the
 /// elements. Work that is enqueued on the elements later runs after the writes.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
@@ -187,8 +188,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Copies the elements of another view, which may belong to another pool. The copy runs after
     /// all work that was previously enqueued on that view.
     ///
-    /// If the source lives longer than this view, generic code should pass a
-    /// [loan](LendView::as_view) of the source.
+    /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of
+    /// the source.
     ///
     /// # Errors
     ///
@@ -236,7 +237,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// ```
 ///
 /// To write two parts of a view at the same time, call [`into_split_at`](PoolView::into_split_at)
-/// on a loan of the view.
+/// on a reborrowed view.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// The type of a shared view, which is a backend's [`ViewRef`](crate::PoolBackend::ViewRef)
     /// type.

@@ -18,8 +18,8 @@ use crate::stats::ReleaseReport;
 /// exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // The pool keeps its first chunk if a part of the chunk is lent or borrowed, because this pool
-    // must not free that memory.
+    // The pool retains its first chunk if part of it is lent or borrowed, because this pool must
+    // not free that memory.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // After chunks have been freed, the cursors of outer scopes may be outside all chunks, so the
-    // pool must not remain settled (invariants 1 and 3).
+    // After chunks have been freed, the cursors of outer scopes may be outside all chunks, and the
+    // pool must therefore not remain settled (invariants 1 and 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
@@ -54,7 +54,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // No pages are released if another pool may be using a part of the block.
+    // No pages are released if another pool may be using part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -71,7 +71,7 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
 }
 
 /// Frees the pool's excess memory if the pool holds much more memory than the sampled passes
-/// needed. The next pass then begins with a chunk of the size that the sampled passes needed.
+/// needed. The next pass then begins with a chunk whose size is what the sampled passes needed.
 ///
 /// # Safety
 ///
@@ -93,21 +93,21 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     released
 }
 
-/// Returns `true` if a pool that holds `held` bytes should shrink. `used` is the maximum number of
-/// bytes that were live at the same time.
+/// Returns `true` if a pool that holds `held` bytes should shrink. `used` is the peak number of
+/// live bytes.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Makes the acquires of the next passes call the cold function. The cold function records the
-/// amount of memory that the passes need. If the pool is busy, the function does nothing.
+/// Causes the acquires of the next passes to call the cold function. The cold function records how
+/// much memory the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
     // The next pass begins with a merge, because the cold function counts a pass only if it handles
-    // the first acquire of that pass.
+    // the pass's first acquire.
     state.merge_next();
 }
