@@ -81,7 +81,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   same scope before it failed, the slot stays in use until the scope ends.
     /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
     ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
-    ///   subscriber or a backend.
+    ///   subscriber, or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.

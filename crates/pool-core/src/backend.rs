@@ -20,11 +20,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// A kind of memory that pools can use, such as host memory or the memory of one GPU.
 ///
 /// A pool accesses its memory only through the methods of this trait. Everything else (slots,
-/// cursors, scopes, growth and limits) is generic over `B: PoolBackend` and is compiled separately
+/// cursors, scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately
 /// for each backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
-/// tests in `pool-conformance` cover queue order, failed allocations and lengths of up to one
+/// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
 /// mebibyte. The tests also keep a ledger of the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
 /// good starting points for new backends.
@@ -91,9 +91,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - No method may keep a reference to the context after the method returns. A view may access the
 ///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks or a log subscriber), and that code
+///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
 ///   may use the same pool. If user code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`]. If user code calls `trim`, `compact` or `sample_lengths`, the call
+///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
 ///
@@ -212,7 +212,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
     /// return before the memory is available. A pool calls this method after it has freed idle
-    /// blocks, at the end of `trim`, `compact` and `clear`. A pool also calls this method before
+    /// blocks, at the end of `trim`, `compact`, and `clear`. A pool also calls this method before
     /// its last attempt to allocate a block. `settle` is never called in steady state, and it must
     /// not unwind.
     fn settle(context: &Self::Context) {
@@ -536,7 +536,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     unsafe fn from_raw(address: *mut ()) -> Self;
 }
 
-/// The context, configuration, counters and named arrays of a pool.
+/// The context, configuration, counters, and named arrays of a pool.
 pub trait PoolState<B: PoolBackend> {
     /// The cursor type of the pool's scopes (see [`Layout::Cursor`]).
     type Cursor: ScopeCursor<B>;
@@ -551,7 +551,7 @@ pub trait PoolState<B: PoolBackend> {
     fn stats(&self, active: usize) -> PoolStats;
 
     /// Adds all statistics that any thread may read while the pool is live to `none`, and returns
-    /// the sum. The returned statistics do not include the configuration, the device or the live
+    /// the sum. The returned statistics do not include the configuration, the device, or the live
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 

@@ -5,7 +5,7 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled
+/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled,
 /// or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and

@@ -102,9 +102,10 @@ impl<B: PoolBackend> FreeList<B> {
     ///
     /// # Safety
     ///
-    /// If the pool was ever in a list, the most recent list must be this one. No pool that is or
-    /// was in this list may have been dropped since the pool was taken, except by
-    /// [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the list's pools.
+    /// The last list that contained the pool must be this one, unless no list has ever contained
+    /// it. No pool that is or was in this list may have been dropped since the pool was taken,
+    /// except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the
+    /// list's pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {

@@ -41,7 +41,7 @@ pub struct Pool<B: PoolBackend> {
     owner: PhantomData<State<B>>,
 }
 
-// SAFETY: the pool is the only owner of its state, tables and blocks. According to the contract of
+// SAFETY: the pool is the only owner of its state, tables, and blocks. According to the contract of
 // `PoolBackend`, blocks may move to any thread that the context may move to. The pool's other data
 // is not tied to any thread. Descriptors are the backend's own data and move to another thread only
 // if they are `Send`.

@@ -57,7 +57,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   may be uninitialized before it next hands out the slot with recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
 ///   once. Closures and the backend's writes run after the cursor has moved past the slot. While a
-///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the backend) may
+///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber, or the backend) may
 ///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
 ///   recorded capacity of its next slot is zero. Acquires therefore fail, and calls to `trim` free
 ///   nothing.

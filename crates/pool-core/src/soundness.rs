@@ -5,7 +5,7 @@
 //!
 //! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
 //! sufficient. For examples that misuse handles, dynamic pools, and free lists, see the
-//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
+//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle), and
 //! [`FreeList`](crate::FreeList).
 //!
 //! # Scopes

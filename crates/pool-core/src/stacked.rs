@@ -126,7 +126,7 @@ pub enum BlockOf<Block> {
 ///   until both contexts are dropped.
 /// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
 ///   use their [`SlotRef`]. Views must use only the methods
-///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
+///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of), and
 ///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
 /// - The addresses of blocks must be in the lower half of the address space, which is the case for
 ///   user-space memory on all systems.

@@ -1,5 +1,6 @@
-//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, autodiff tapes
-//! and callers in other languages. Arrays are identified by handles, and checkpoints form a stack.
+//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, autodiff
+//! tapes, and callers in other languages. Arrays are identified by handles, and checkpoints form a
+//! stack.
 
 mod acquire;
 mod handle;

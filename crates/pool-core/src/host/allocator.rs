@@ -74,7 +74,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// 1. The memory belongs to the scope, because the scope's own cursor acquired it. The memory is
 ///    never returned to the pool while the scope's views are usable. An allocation is therefore
-///    valid for `'a`, even if the allocator is moved, forgotten or dropped.
+///    valid for `'a`, even if the allocator is moved, forgotten, or dropped.
 ///
 /// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
 ///    opened, so no inner scope can hand out the same memory.
@@ -393,7 +393,7 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: the scope's cursor has moved past the memory of every allocation. Memory is handed out
-// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
+// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk,
 // or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
 // allocator and of every reference to it. Moving the allocator does not move any allocation. The
 // type cannot be cloned, and all copies of a reference refer to the same allocator.

@@ -236,7 +236,7 @@ impl<A: Allocator> Ord for PoolString<A> {
     }
 }
 
-/// The hash equals that of the corresponding `str`, because [`Borrow`] requires equal hashes.
+/// The string and the corresponding `str` have the same hash, as [`Borrow`] requires.
 impl<A: Allocator> Hash for PoolString<A> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);

@@ -53,13 +53,13 @@ impl Demand {
 /// An acquire passes the first idle slot as `slot` and `None` as `taken_to`. A vector's first use
 /// passes the vector's own slot as `slot` and the number of the first idle slot as `taken_to`.
 ///
-/// If the elements of a demand occupy no bytes, the function does not change the slot, which
-/// remains armed for its next use.
+/// If the elements of a demand occupy no bytes, the function leaves the slot's block unchanged, and
+/// the slot remains armed for its next use.
 ///
 /// # Errors
 ///
 /// Returns the same errors as the acquire methods. After an error, the slot still has its pending
-/// work, and its block is either the old block or missing.
+/// work, and it has either its old block or no block.
 ///
 /// # Safety
 ///

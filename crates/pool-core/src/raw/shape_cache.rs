@@ -1,7 +1,7 @@
 //! The N-way shape cache, which stores one set of shapes for each slot that is used with a dynamic
 //! rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
 //!
-//! An entry contains the lengths, the strides and the backend's descriptor, but no address. An
+//! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale, and a cached shape is known to fit in the slot's block.
 //! Entries are evicted in round-robin order. The worst case is a loop that uses one more shape than
 //! the set can hold. Each acquire in the loop then misses the cache and allocates a few words on

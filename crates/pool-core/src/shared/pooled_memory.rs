@@ -68,8 +68,8 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // The length passed to `try_acquire` is that of the longest array of words that fits in
-            // a block of `bytes` bytes.
+            // The length passed to `try_acquire` is the maximum number of words that fit in a block
+            // of `bytes` bytes.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }
@@ -85,7 +85,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // The wait is optional: if no context can be created, the memory is simply freed later.
+        // The wait is optional, because the memory is freed later if no context can be created.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }

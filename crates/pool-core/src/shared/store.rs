@@ -430,7 +430,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Removes an idle block from the store, to be used in place of a block of `bytes` bytes. The
-    /// idle block has the same class as the block that it replacesand is no larger.
+    /// idle block has the same class as the block that it replaces and is no larger.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };

@@ -1,5 +1,5 @@
-//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because values
-//! that were stored there may have contained padding.
+//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because the values
+//! that they held may have contained padding or other uninitialized bytes.
 
 use core::cell::Cell;
 use core::ops::Range;

@@ -42,9 +42,8 @@ pub struct StackState<B: StackedBackend> {
     /// last loan, and would still return `true` if that loan were undone. Every operation that may
     /// change this result clears the flag.
     pub(super) is_lean: Cell<bool>,
-    /// Hints for finding shape sets. A list of hints, which are selected by the low bits of an
-    /// offset in lines. Each hint stores the index at which a shape set with these low bits was
-    /// last found.
+    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
+    /// Each hint stores the index at which a shape set with these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -223,8 +222,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // Both `end` and `written_end` are rounded down to whole lines. The two ends are never
-        // below the start of the chunk, and no cursor is either.
+        // Both `end` and `written_end` are rounded down to whole lines. Neither end is below the
+        // start of the chunk, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -259,8 +258,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool like [`settle_at`](Self::settle_at), but schedules a merge for the next
-    /// pass and continues the count of live bytes.
+    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
+    /// merge, and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();

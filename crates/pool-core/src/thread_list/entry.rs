@@ -54,8 +54,8 @@ impl<B: PoolBackend> Entry<B> {
         let entry = unsafe { Box::from_raw(entry.as_ptr()) };
         for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
             if !root.is_null() {
-                // SAFETY: `root` is that of a pool owned by the entry, and the caller guarantees
-                // that nothing else uses the pool.
+                // SAFETY: `root` is the root of a pool that the entry owns, and the caller
+                // guarantees that nothing else uses the pool.
                 drop(unsafe { owned::<B>(root) });
             }
         }
@@ -220,9 +220,9 @@ impl<B: PoolBackend> HeldPool<B> {
     }
 
     /// Removes from the chain the pool that this entry added to it, even if another pool has since
-    /// replaced it in the entry. Returns `false` if the pool is in the chain of another list and is
-    /// the innermost pool in that chain. If the method returns `false`, the pool remains in use,
-    /// and the caller must leak the entry.
+    /// replaced it in the entry. Returns `false` if the pool is the innermost pool in the chain of
+    /// another list. If the method returns `false`, the pool remains in use, and the caller must
+    /// leak the entry.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {

@@ -8,8 +8,8 @@
 //! that takes an entry first unlinks the entry and then loads its pool's address. Another thread
 //! releases an idle pool in four steps:
 //!
-//! 1. The thread replaces the address in the entry with that of a new, empty pool. The old pool is
-//!    now *retired*.
+//! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
+//!    pool is now *retired*.
 //!
 //! 2. The thread executes a *barrier on all threads*. Each thread of the process then executes a
 //!    full memory barrier at some point during the call (`membarrier` on Linux).
@@ -36,7 +36,7 @@
 //!   ordering, even when it takes an entry. The walk loads the head with acquire ordering. Every
 //!   use of the pool that begins after T belongs to a call to `take` that also begins after T. The
 //!   `take` method loads the address of the pool after it has stored the head. A call to `take`
-//!   after T therefore loads the address after X and obtains that of the new pool.
+//!   after T therefore loads the address after X and obtains the new pool's address.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
