@@ -550,9 +550,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope whose cursor is preceded by `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Adds all statistics that any thread may read while the pool is live to `none`, and returns
-    /// the sum. The returned statistics do not include the configuration, the device, or the live
-    /// bytes.
+    /// Returns the sum of `none` and those statistics of the pool that any thread may read while
+    /// the pool is live. The returned statistics do not include the configuration, the device, or
+    /// the live bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. A pool calls this method when it is cleared.

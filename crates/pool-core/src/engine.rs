@@ -1,6 +1,6 @@
-//! Reserves the slot for an array, and has one implementation for each kind of shape. Reserving a
-//! slot takes one comparison for a length and a checked multiplication for a fixed rank. For a
-//! dynamic rank, the reservation searches the slot's shape set. The traits in this module seal the
+//! Reserves the slot for an array. Each kind of shape has its own implementation. Reserving a slot
+//! takes one comparison for a length and a checked multiplication for a fixed rank. For a dynamic
+//! rank, the reservation searches the slot's shape set. The traits in this module seal the
 //! [`Shape`](crate::Shape) trait.
 
 use core::fmt;

@@ -406,8 +406,8 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Panics with an error's message and those of its sources, for methods whose names do not start
-/// with `try_`.
+/// Panics with the messages of an error and its sources, for methods whose names do not start with
+/// `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

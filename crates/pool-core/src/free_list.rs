@@ -48,7 +48,7 @@ use crate::pool::Pool;
 /// assert!(again.stats().reserved_bytes >= 100);
 /// ```
 ///
-/// A list can only be used by one thread:
+/// A list can be used by only one thread:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;

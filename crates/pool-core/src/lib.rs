@@ -2,7 +2,7 @@
 //!
 //! A [`Pool`] stores a sequence of slots, and each slot holds a block of memory. A [`Scope`] is a
 //! cursor into the pool's sequence of slots. The i-th call to [`acquire`](Scope::acquire) in a
-//! scope returns the i-th slot after those of the enclosing scopes, regardless of the element type.
+//! scope returns the i-th slot after the enclosing scopes' slots, regardless of the element type.
 //! Opening an inner scope does not move the outer scope's cursor, so no code has to run when a
 //! scope ends. When the same code runs for the second time, it does not allocate any memory. A loop
 //! that calls [`keep`](Scope::keep) may need more passes before it stops allocating.

@@ -13,7 +13,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A memory pool for temporaries on one device, which only one thread can use at a time.
 ///
 /// A pool has no acquire methods of its own, so open a [`Scope`] to acquire memory. A pool retains
-/// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact) or
+/// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
 /// [`clear`](Self::clear), or drops the pool. The second pass through the same scopes therefore
 /// does not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
 /// documentation of `keep` states how many.

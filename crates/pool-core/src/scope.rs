@@ -14,7 +14,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// the scope ends.
 ///
 /// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
-/// i-th acquire from a scope returns the i-th slot after those of the enclosing scopes. Opening an
+/// i-th acquire from a scope returns the i-th slot after the enclosing scopes' slots. Opening an
 /// inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of each
 /// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
 /// panic, `?`, an early return, or `mem::forget` could skip.
@@ -64,9 +64,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
 ///   does not use the block of its slot until the first push. The first push then hands out the
-///   block like an acquire. When the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
-///   blocks like a growing vector. The closure passed to `keep` must work for any lifetime of the
-///   inner scope. Only the array that the closure returns can therefore outlive the inner scope.
+///   block, as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep`
+///   swaps blocks as a growing vector does. The closure passed to `keep` must work for any lifetime
+///   of the inner scope. Only the array that the closure returns can therefore outlive the inner
+///   scope.
 /// - A box or an allocator owns memory that the cursor has moved past, as a view does. Only the
 ///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
 ///   The scope's cursor never moves back over an allocator's chunk.
@@ -88,7 +89,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
 /// | trim or compact from such a hook or subscriber | the call does nothing |
 ///
-/// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox) and
+/// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox), and
 /// `ScopeAllocator` shows an example of every compile error.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {

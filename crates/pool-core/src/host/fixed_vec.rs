@@ -285,7 +285,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// If the elements do not fit, returns [`CapacityError`] and leaves the vector unchanged.
+    /// If the elements do not fit, the method returns [`CapacityError`] and leaves the vector
+    /// unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if length > capacity {
@@ -347,8 +348,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice is valid for as long as the
-    /// scope's views. The vector's remaining capacity stays unused.
+    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
+    /// scope's views do. The vector's remaining capacity stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

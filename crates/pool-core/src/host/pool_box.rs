@@ -261,8 +261,8 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference is valid for as long as the scope's views,
-    /// and the value is never dropped.
+    /// Returns a reference to the value. The reference remains valid for as long as the scope's
+    /// views do, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {

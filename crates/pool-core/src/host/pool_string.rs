@@ -69,8 +69,8 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Errors
     ///
-    /// If the bytes are not valid UTF-8, returns an error with the position of the first invalid
-    /// byte, and drops the bytes.
+    /// If the bytes are not valid UTF-8, the method returns an error with the position of the first
+    /// invalid byte, and drops the bytes.
     pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
         str::from_utf8(&bytes)?;
         Ok(Self { bytes })
@@ -137,8 +137,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text is valid for as long as the allocator's
-    /// memory.
+    /// Returns the text without copying it. The text remains valid for as long as the allocator's
+    /// memory does.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str

@@ -24,9 +24,9 @@ use crate::scope::Scope;
 /// later acquires. In the next pass through the scope, the vector's slot holds the large block from
 /// the start, so nothing is copied or allocated.
 ///
-/// The vector borrows its scope. While the vector borrows it, the scope can acquire arrays but
-/// cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because it is
-/// also borrowed as immutable". If you need an inner scope, use a [`FixedVec`] from
+/// The vector borrows its scope. While the vector borrows the scope, the scope can acquire arrays
+/// but cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because
+/// it is also borrowed as immutable". If you need an inner scope, use a [`FixedVec`] from
 /// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
@@ -319,9 +319,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.retain(keep);
     }
 
-    /// Converts the vector into a slice of its elements, which is valid for as long as the scope's
-    /// views. In a stack, the unused capacity returns to the pool, unless something has been
-    /// acquired since the vector last grew.
+    /// Converts the vector into a slice of its elements, which remains valid for as long as the
+    /// scope's views do. In a stack, the unused capacity returns to the pool, unless something has
+    /// been acquired since the vector last grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

@@ -40,8 +40,8 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin and a configuration live for as long as their pool has any handle or array
-///    (see the `store` module).
+/// 2. A shard, an origin, and a configuration live for as long as their pool has any handle or
+///    array (see the `store` module).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
 ///    contents are recycled, each of its bytes that may be uninitialized is zeroed.
@@ -102,8 +102,8 @@ unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 impl<B: SharedBackend, T> Owned<B, T> {
     /// # Safety
     ///
-    /// `name` must identify the array that was most recently created in the block's memory, which
-    /// must have `length` valid elements.
+    /// `name` must identify the array that was most recently created in the block's memory, and
+    /// that array must have `length` valid elements.
     #[inline(always)]
     pub(super) unsafe fn new(
         block: TakenBlock<B>,

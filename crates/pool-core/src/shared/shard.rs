@@ -19,8 +19,8 @@
 //! # Invariants
 //!
 //! 1. Only two threads may access the body of a shard. The first thread holds the shard's lock. The
-//!    second thread is the owner, while the owner's cell contains the shard's address. The owner
-//!    changes only while the lock is held.
+//!    second thread is the shard's owner, but only while its cell contains the shard's address. The
+//!    owner changes only while the lock is held.
 //!
 //! 2. Only threads that may access the body write the shard's atomic counters. Other threads treat
 //!    the counters as estimates.
@@ -337,8 +337,8 @@ impl<M> Locked<'_, M> {
     ) -> Option<Self> {
         // SAFETY: the caller upholds the safety contract of `wait`.
         let locked = unsafe { Self::wait(magazine) };
-        // SAFETY: cells are never freed, and the owner changes only while the lock is held, and
-        // this thread holds it.
+        // SAFETY: cells are never freed. The owner changes only while the lock is held, and this
+        // thread holds the lock.
         let Some(owner) = (unsafe { locked.shard().owner.load(Ordering::Relaxed).as_ref() }) else {
             return Some(locked);
         };

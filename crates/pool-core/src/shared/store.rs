@@ -12,11 +12,11 @@
 //!
 //! # How long it lives
 //!
-//! A single counter counts the handles, but not the arrays, because all threads would have to share
-//! that counter. When an array is returned, the shard that receives it subtracts the array from its
-//! own counter. When the last handle is dropped, [`close`] locks all shards, computes the number of
-//! live arrays, and stores this number. Each array that is returned after this point is subtracted
-//! from the stored number, and the last array frees the store.
+//! A single counter counts the handles. The arrays are not counted in this way, because all threads
+//! would have to share the counter. When an array is returned, the shard that receives it subtracts
+//! the array from its own counter. When the last handle is dropped, [`close`] locks all shards,
+//! computes the number of live arrays, and stores this number. Each array that is returned after
+//! this point is subtracted from the stored number, and the last array frees the store.
 //!
 //! # What it holds
 //!
@@ -293,8 +293,8 @@ impl<B: SharedBackend> Store<B> {
     /// bytes.
     ///
     /// A factor above four is not needed for two arrays that are never live at the same time.
-    /// Assume that one array is more than four times as large as the other. A pool of 5/4 of the
-    /// larger size then has room for both arrays.
+    /// Assume that one array is more than four times as large as the other. A pool that is 5/4 of
+    /// the larger array's size then has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));

@@ -92,8 +92,8 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
 }
 
 /// The records of all threads in a process. A `ThreadLists` value must be protected by a lock. All
-/// of its methods can be called while the lock is held, because they allocate nothing, free
-/// nothing, and call no user code.
+/// methods of `ThreadLists` can be called while the lock is held, because they allocate nothing,
+/// free nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
