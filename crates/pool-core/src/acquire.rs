@@ -1,9 +1,9 @@
-//! The acquire methods for every kind of memory. Each acquire method reserves a slot and advances
-//! the scope's cursor past it. The method then fills the slot if necessary, and builds an array of
-//! the requested shape. The backend or closure that fills a slot may itself acquire arrays from the
-//! same scope. A nested acquire that runs after a slot is reserved and before the cursor advances
-//! fails with `PoolError::Reentered`. The methods that require host-writable memory are in the
-//! `host` module.
+//! Implements the acquire methods for every kind of memory. Each acquire method reserves a slot and
+//! advances the scope's cursor past it. The method then fills the slot if necessary, and builds an
+//! array of the requested shape. The backend or closure that fills a slot may itself acquire arrays
+//! from the same scope. A nested acquire that runs after a slot is reserved and before the cursor
+//! advances fails with `PoolError::Reentered`. The methods that require host-writable memory are in
+//! the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -24,7 +24,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// the memory.
     ///
     /// The shape is a length (`usize`), or a list of axis lengths (`[usize; N]` or a tuple). If the
-    /// rank is only known at run time, the shape is a `&[usize]`. The documentation of the
+    /// rank is known only at run time, the shape is a `&[usize]`. The documentation of the
     /// [`Shape`] trait lists the array type and the cost of each kind of shape. The elements are
     /// stored in row-major order. An empty array occupies a slot like any other array but uses no
     /// memory.
@@ -191,9 +191,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed out, so
         // nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
-        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
-        // reservation could not acquire arrays, because an acquire fails with
-        // `PoolError::Reentered` while a slot is reserved.
+        // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
+        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
         // other view of it exists. The caller guarantees that `fill` left all elements valid.

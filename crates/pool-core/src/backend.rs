@@ -67,7 +67,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// has ended. A pool hands out a block again as soon as its scope ends, even if work on the block
 /// is still pending. For each block, the following must therefore hold on the pool's queue:
 ///
-/// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
+/// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill), and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
 ///   block enqueued, including reads. These methods write *before* any work that later views
 ///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
@@ -149,8 +149,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
-    /// The error returned if the contents of a view cannot be read or written. Backends whose views
-    /// are slices should use [`ViewError`](crate::ViewError).
+    /// The error returned if a view's contents cannot be read or written. Backends whose views are
+    /// slices should use [`ViewError`](crate::ViewError).
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
     /// The alignment of every block, in bytes. If blocks are not addresses, their identities are
@@ -247,7 +247,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Makes the backend's queue wait for work that the pool cannot observe. A pool calls this
     /// method for each slot that a view has [armed](SlotRef::arm), before the slot's block is
-    /// handed out again or freed. Fills, frees and other operations that are enqueued after this
+    /// handed out again or freed. Fills, frees, and other operations that are enqueued after this
     /// call run after the work that the pool cannot observe.
     ///
     /// # Errors
@@ -323,9 +323,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// Host code writes through the pointer without waiting for any queue. A backend must not implement
 /// this trait if its fills and copies run asynchronously, even if its memory is host memory.
 ///
-/// The scopes of a host backend hand out slices of any type `T: Copy`, even if the type contains
-/// padding or the memory is uninitialized. For types that are not an `Element`, the pool creates
-/// slices from the host pointer instead of calling [`view`](PoolBackend::view).
+/// A host backend's scopes hand out slices of any type `T: Copy`, even if the type contains padding
+/// or the memory is uninitialized. For types that are not an `Element`, the pool creates slices
+/// from the host pointer instead of calling [`view`](PoolBackend::view).
 ///
 /// # Safety
 ///
@@ -335,7 +335,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
 /// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
 ///   uses a slice's address to find the slice's block.
-/// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
+/// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill), and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialized. The methods that write to a block must
@@ -596,9 +596,9 @@ pub trait PoolState<B: PoolBackend> {
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in the memory of its pool. A reservation checks that enough memory is
-/// available at the cursor, and a step moves the cursor past the reserved memory. The cursor moves
-/// backwards only if filling the memory failed and nothing has been acquired since.
+/// A scope's position in its pool's memory. A reservation checks that enough memory is available at
+/// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backwards
+/// only if filling the memory failed and nothing has been acquired since.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -700,7 +700,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire). If the method
-    /// fails, the vector keeps its memory.
+    /// fails, the vector retains its memory.
     ///
     /// # Safety
     ///
@@ -754,9 +754,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Replaces the block that [`idle_block_bytes`](Self::idle_block_bytes) found with `spare`, and
-    /// returns the replaced block. If no idle block contains `address`, the method drops `spare`
-    /// and returns `None`.
+    /// Uses `spare` to replace the block that [`idle_block_bytes`](Self::idle_block_bytes) found,
+    /// and returns the replaced block. If no idle block contains `address`, the method drops
+    /// `spare` and returns `None`.
     ///
     /// # Safety
     ///
@@ -832,7 +832,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// function.
     fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
 
-    /// Reserves memory for `length` elements, and calls the cold function if necessary.
+    /// Reserves memory for `length` elements, calling the cold function if necessary.
     ///
     /// # Errors
     ///

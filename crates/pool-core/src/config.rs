@@ -64,9 +64,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool has its own
-    /// limit, which is independent of the limits of other pools. Setting a limit does not reserve a
-    /// share of the device's memory for the pool.
+    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool's limit is
+    /// independent of the limits of other pools. Setting a limit does not reserve a share of the
+    /// device's memory for the pool.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
@@ -96,7 +96,7 @@ impl PoolConfig {
 
     /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which floats
     /// interpret as NaN. Poisoning the memory exposes code that reads elements before writing them.
-    /// With poisoning, each acquire additionally calls a cold function and fills its memory.
+    /// With poisoning enabled, each acquire also calls a cold function and fills its memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -114,7 +114,7 @@ impl PoolConfig {
 
     /// Sets whether the pool measures the peak number of live bytes, which is reported as
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). While live bytes are measured, each
-    /// acquire calls a cold function. Enable the measurement for a few iterations, and then disable
+    /// acquire calls a cold function. Enable the measurement for a few iterations and then disable
     /// it with [`configure`](crate::Pool::configure).
     ///
     /// ```
@@ -145,7 +145,7 @@ impl PoolConfig {
     /// passes. Warnings are enabled by default. A pass is either a scope that was opened directly
     /// from the pool, or the period during which one guard owns a thread's pool. The usual cause of
     /// a warning is a loop that does not open a scope, so that each iteration of the loop acquires
-    /// more memory. The warning names the call that made the pool grow. The `pool-facade` crate
+    /// more memory. The warning states which call made the pool grow. The `pool-facade` crate
     /// prints the warning to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
@@ -157,10 +157,10 @@ impl PoolConfig {
     /// 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
-    /// slot can cache, none of the shapes is ever found in the cache. Each acquire in such a loop
-    /// allocates a few words of host memory for the shape and the backend's data. However, a miss
-    /// in the shape cache does not allocate a block. For a loop that uses many shapes, set this
-    /// value to at least the number of shapes in the loop.
+    /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few
+    /// words of host memory for the shape and the backend's data. However, a miss in the shape
+    /// cache does not allocate a block. For a loop that uses many shapes, set this value to at
+    /// least the number of shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;

@@ -10,8 +10,8 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
-/// elements, `f16` and `bf16` (feature `half`), and complex numbers (feature `complex`). To use
-/// your own type as an element, derive `Zeroable` and `NoUninit` for the type.
+/// elements, `f16` and `bf16` (with the `half` feature), and complex numbers (with the `complex`
+/// feature). To use your own type as an element, derive `Zeroable` and `NoUninit` for the type.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]

@@ -95,10 +95,10 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Returns a pool to its original list, which is cheaper than calling [`put`](Self::put). If
-    /// the list has changed since the pool was taken, this method returns the pool to the caller
-    /// instead of adding it. The list is unchanged if all pools that were taken after this pool
-    /// have been returned in the reverse order.
+    /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
+    /// changed since the pool was taken, this method returns the pool to the caller instead of
+    /// adding it. The list is unchanged if all pools that were taken after this pool have been
+    /// returned in the reverse order.
     ///
     /// # Safety
     ///
@@ -234,9 +234,9 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// An iteration over the pools of a list. During the iteration, the list does not contain these
-/// pools. When the iteration ends, all pools that were not kept are returned to the list in their
-/// original order.
+/// An iteration over a list's pools. During the iteration, the list does not contain these pools.
+/// When the iteration ends, all pools that were not kept are returned to the list in their original
+/// order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,

@@ -42,8 +42,8 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V, D> NdView<V, D> {
-    /// Combines a view with a shape, without checking that both have the same number of elements.
-    /// Conversions into views of other libraries require that the view and the shape have the same
+    /// Combines a view with a shape without checking that both have the same number of elements.
+    /// Conversions into other libraries' views require the view and the shape to have the same
     /// number of elements.
     ///
     /// # Safety

@@ -10,7 +10,7 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A memory pool for temporaries on one device, which only one thread can use at a time.
+/// A memory pool for temporaries on one device, usable by one thread at a time.
 ///
 /// A pool has no acquire methods of its own, so open a [`Scope`] to acquire memory. A pool retains
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
@@ -41,10 +41,10 @@ pub struct Pool<B: PoolBackend> {
     owner: PhantomData<State<B>>,
 }
 
-// SAFETY: the pool is the only owner of its state, tables, and blocks. According to the contract of
-// `PoolBackend`, blocks may move to any thread that the context may move to. The pool's other data
-// is not tied to any thread. Descriptors are the backend's own data and move to another thread only
-// if they are `Send`.
+// SAFETY: the pool is the only owner of its state, tables, and blocks. The contract of
+// `PoolBackend` allows blocks to move to any thread to which the context may move. The pool's other
+// data is not tied to any thread. Descriptors are the backend's own data and move to another thread
+// only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -89,7 +89,7 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block of the pool. The pool keeps its slots, so the next acquire from each slot
+    /// Frees all of the pool's blocks. The pool keeps its slots, so the next acquire from each slot
     /// allocates a new block.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
@@ -124,7 +124,7 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().sample_lengths();
     }
 
-    /// Frees every block and resets the peak values, which returns the pool to its initial state.
+    /// Returns the pool to its initial state by freeing every block and resetting the peak values.
     pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();

@@ -40,15 +40,15 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// - The memory of a slot is handed out only when a cursor moves past that slot. Scopes implement
-///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
-///   filled, has no view, and is the slot that was acquired last.
+/// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
+///   `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be filled,
+///   has no view, and is the slot that was acquired last.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
 ///   no view of the inner scope is alive.
-/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. The memory
-///   of a view therefore stays at the same address until the view's borrow ends.
+/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. A view's
+///   memory therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
@@ -66,7 +66,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   does not use the block of its slot until the first push. The first push then hands out the
 ///   block, as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep`
 ///   swaps blocks as a growing vector does. The closure passed to `keep` must work for any lifetime
-///   of the inner scope. Only the array that the closure returns can therefore outlive the inner
+///   of the inner scope. Therefore, only the array that the closure returns can outlive the inner
 ///   scope.
 /// - A box or an allocator owns memory that the cursor has moved past, as a view does. Only the
 ///   allocator itself reuses memory that its collections free, and only at the end of its chunk.

@@ -16,8 +16,8 @@ use crate::slot_ref::SlotRef;
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
 /// arrays are placed one after another. The chunk therefore needs to be only as large as the arrays
-/// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
-/// with their own scopes call each other.
+/// that are live at the same time. Use `Stacked` if array lengths vary, or if functions with their
+/// own scopes call each other.
 ///
 /// Scopes, views, and code that is generic over [`PoolBackend`] work exactly as they do with slots.
 /// If an array becomes longer, the arrays after it move to different addresses. The i-th array has
@@ -109,7 +109,7 @@ pub enum BlockOf<Block> {
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided among several arrays, which [`Stacked`] requires.
+/// A backend whose blocks can be divided among several arrays, as [`Stacked`] requires.
 ///
 /// # Safety
 ///
@@ -128,8 +128,8 @@ pub enum BlockOf<Block> {
 ///   use their [`SlotRef`]. Views must use only the methods
 ///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of), and
 ///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
-/// - The addresses of blocks must be in the lower half of the address space, which is the case for
-///   user-space memory on all systems.
+/// - Block addresses must be in the lower half of the address space, as are user-space addresses on
+///   all systems.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",

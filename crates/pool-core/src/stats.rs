@@ -101,8 +101,8 @@ impl PoolStats {
     ///
     /// The best possible ratio is 1. Each slot's block is as large as the largest array that has
     /// used the slot. A pool therefore holds more memory if arrays that use the same slot differ in
-    /// length. To lower the ratio, acquire the large arrays whose lengths never change before the
-    /// other arrays.
+    /// length. To lower the ratio, first acquire the large arrays whose lengths never change, and
+    /// then acquire the others.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {

@@ -2,7 +2,7 @@
 //! No type implements the trait, and its custom error message explains the reason. Without the
 //! trait, the compiler's error message would mention a pointer in a private type.
 
-/// A trait that no type implements, which prevents [`Scope`](crate::Scope) from being [`Send`] or
+/// A trait that no type implements, used to prevent [`Scope`](crate::Scope) from being [`Send`] or
 /// [`Sync`].
 #[diagnostic::on_unimplemented(
     message = "a scope can be used only on the thread that owns its pool",

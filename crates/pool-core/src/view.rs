@@ -1,7 +1,7 @@
 //! Defines the view traits, which allow code that is generic over the backend to lend, split, read,
 //! and write views.
 //!
-//! Importing these traits never shadows a method of slices. Only `len` and `is_empty` have the same
+//! Importing these traits never shadows a slice method. Only `len` and `is_empty` have the same
 //! names as slice methods, and both return the same results as those methods.
 
 use alloc::vec::Vec;
@@ -77,7 +77,7 @@ pub trait PoolView: Sized {
     /// The type of the view's elements.
     type Element;
 
-    /// The error returned if the contents of the view cannot be read or written.
+    /// The error returned if the view's contents cannot be read or written.
     type Error: Error + From<ShapeError> + Send + Sync + 'static;
 
     /// Returns the number of elements in the view.
@@ -204,7 +204,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 ///
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
 /// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`. A
-/// `for<'a>` bound on the type would then force every view to be `'static`. The parameter `Bound`
+/// `for<'a>` bound on the type would then force every view to be `'static`. The `Bound` parameter
 /// is always `&'a Self`. The parameter restricts the trait bound to lifetimes during which the view
 /// exists.
 ///

@@ -1,5 +1,5 @@
-//! The acquire methods of the dynamic pool. These methods correspond to the acquire methods of a
-//! scope, but return a handle to the array.
+//! Implements the dynamic pool's acquire methods. These methods correspond to the acquire methods
+//! of a scope, but return a handle to the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};

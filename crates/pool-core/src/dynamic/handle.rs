@@ -17,7 +17,7 @@ use crate::error::PoolError;
 /// that receives a handle returns an error if the handle belongs to another pool, or if a rewind
 /// has freed the handle's array.
 ///
-/// A handle determines the element type of its array, and grants write access to the array.
+/// A handle determines the element type of its array and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
 ///
 /// ```compile_fail,E0308
@@ -117,8 +117,7 @@ pub(super) fn find<B: PoolBackend, T>(
     Ok((named.memory, named.length))
 }
 
-/// Finds the arrays of several handles, which must refer to different slots, in the same way as
-/// [`find`].
+/// Finds the arrays of several handles, like [`find`]. The handles must refer to different slots.
 pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,

@@ -1,6 +1,6 @@
-//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, autodiff
-//! tapes, and callers in other languages. Arrays are identified by handles, and checkpoints form a
-//! stack.
+//! Defines the dynamic pool, for code whose lifetimes are not lexical, such as interpreters,
+//! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
+//! checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -63,8 +63,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// The type of a handle includes the element type of its array. To borrow several views of one
-/// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
+/// A handle's type includes the element type of its array. To borrow several views of one pool,
+/// call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -202,8 +202,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pop_from(depth);
     }
 
-    /// Rewinds to the checkpoint at depth `depth`, and removes that checkpoint and all newer
-    /// checkpoints. Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
+    /// Rewinds to the checkpoint at depth `depth`, and removes it and all newer checkpoints.
+    /// Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
     ///
     /// # Errors
     ///
@@ -328,7 +328,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to record the lengths of acquires for a later call to [`compact`](Self::compact).
+    /// Starts recording the lengths of acquires for a later call to [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
@@ -360,7 +360,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pool.config()
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.pool.state().stats(self.active_slots())

@@ -1,4 +1,4 @@
-//! An allocator that stores collections in the memory of a scope. The allocator works with all
+//! Defines an allocator that stores collections in a scope's memory. The allocator works with all
 //! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
 //! and divides them so that many small allocations share a slot.
 
@@ -67,7 +67,7 @@ const STACK_DIVISOR: usize = 64;
 /// # Refused allocations
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
-/// as `try_reserve` return an error instead of aborting. The error of `try_reserve` contains no
+/// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
 /// numbers, but [`take_refusal`](Self::take_refusal) returns the pool's error, which contains them.
 ///
 /// # Why this is sound

@@ -1,4 +1,4 @@
-//! A vector with a fixed capacity, stored in the memory of a scope. The vector never moves, and
+//! Defines a vector with a fixed capacity, stored in a scope's memory. The vector never moves and
 //! stores no reference to a pool.
 
 use core::error::Error;
@@ -63,7 +63,7 @@ unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 pub struct CapacityError<T> {
     /// The first element that did not fit in the vector.
     pub element: T,
-    /// The capacity of the vector, in elements.
+    /// The vector's capacity in elements.
     pub capacity: usize,
 }
 
@@ -135,7 +135,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length
     }
 
-    /// Returns the capacity of the vector, in elements.
+    /// Returns the vector's capacity in elements.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -221,7 +221,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// Inserts an element before the element at `index` and moves the later elements up by one
     /// position.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// Removes the element at `index` and moves the later elements down by one position. Returns
     /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
@@ -251,7 +251,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.pop()
     }
 
-    /// Removes the elements of a range, and moves the later elements down. The elements are removed
+    /// Removes the elements of a range and moves the later elements down. The elements are removed
     /// even if the returned iterator is not used.
     ///
     /// # Panics
@@ -280,8 +280,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
-    /// Changes the number of elements to `length`. The method either appends copies of `element`,
-    /// or removes elements from the end.
+    /// Changes the number of elements to `length`. The method either appends copies of `element` or
+    /// removes elements from the end.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, and leaves the other vector empty.
+    /// Appends the elements of another vector and leaves that vector empty.
     ///
     /// # Errors
     ///
@@ -334,7 +334,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
-    /// panics, the length of the vector does not change, and the vector contains an unspecified
+    /// panics, the vector's length does not change, and the vector contains an unspecified
     /// selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;

@@ -1,5 +1,5 @@
-//! Methods that keep one array of an inner scope, by moving its block to the outer scope's next
-//! slot.
+//! Implements methods that keep an inner scope's array by moving its block to the outer scope's
+//! next slot.
 
 use core::ptr::NonNull;
 use core::slice;
@@ -12,11 +12,11 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Runs `body` in an inner scope, and keeps the returned slice beyond the end of that scope.
+    /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
-    /// Use `keep` for a result whose length is known only after the result has been computed,
-    /// because `keep` needs no upper bound. The temporaries of `body` are freed, and the result
-    /// then occupies the outer scope's next slot.
+    /// Use `keep` for a result whose length is known only after it has been computed, because
+    /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
+    /// occupies the outer scope's next slot.
     ///
     /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
     /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
@@ -24,18 +24,18 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// (from this scope, another pool, or a static), the slice is copied. An empty slice uses no
     /// slot.
     ///
-    /// The closure `body` must return a slice, so convert a vector to a slice with
+    /// The `body` closure must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
     /// suggests borrowing the vector, but the vector does not live long enough.
     ///
     /// # Memory held in a loop
     ///
     /// Keeping a slice swaps its block with the block of the outer scope's next slot. In a loop
-    /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
-    /// If a temporary is much larger than the kept array, each iteration may therefore grow another
-    /// slot. For example, a loop keeps 100 arrays of 64 bytes and computes each of them with a
-    /// temporary array of 1 MiB. The loop allocates memory in its first 100 runs, after which the
-    /// pool holds 101 MiB. Acquire a large temporary once, before the loop. In a
+    /// that calls `keep`, the temporaries of each iteration therefore use the blocks of different
+    /// slots. If a temporary is much larger than the kept array, each iteration may therefore grow
+    /// another slot. For example, a loop keeps 100 arrays of 64 bytes and computes each of them
+    /// with a temporary array of 1 MiB. The loop allocates memory in its first 100 runs, after
+    /// which the pool holds 101 MiB. Acquire a large temporary once, before the loop. In a
     /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
     ///
     /// ```

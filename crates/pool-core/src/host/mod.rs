@@ -1,6 +1,6 @@
-//! Acquire methods for elements of any `Copy` type, for backends whose blocks the host can write
-//! through a pointer. The elements may have padding, or may be pointers, references, tuples, or
-//! `MaybeUninit` values.
+//! Implements acquire methods for elements of any `Copy` type, for backends whose blocks the host
+//! can write through a pointer. The elements may have padding, or may be pointers, references,
+//! tuples, or `MaybeUninit` values.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. The slot is
 //! zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that

@@ -2,7 +2,7 @@
 //! values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require the bound `NoUninit`. This module therefore uses the standard library to test for the
+//! require the `NoUninit` bound. This module therefore uses the standard library to test for the
 //! trait at run time. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`. The behavior of `fuse` therefore shows whether an iterator implements that
 //! trait. The iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The

@@ -1,4 +1,4 @@
-//! Boxes in the memory of a scope. A box owns one value that may implement `Drop` or a slice of
+//! Defines boxes in a scope's memory. A box owns one value that may implement `Drop` or a slice of
 //! such values.
 
 use core::fmt;
@@ -198,7 +198,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Creates `length` values by calling `element(index)` for each index in ascending order. The
     /// returned box drops the values from the last to the first.
     ///
-    /// The closure `element` may acquire from the scope. If `element` panics, the values that have
+    /// The `element` closure may acquire from the scope. If `element` panics, the values that have
     /// already been created are dropped.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! A string type with an allocator parameter. The type is based on `Vec<u8, A>` in the same way as
+//! Defines a string type with an allocator parameter. The type is based on `Vec<u8, A>` just as
 //! `String` is based on `Vec<u8>`. The `allocator-api2` crate contains no string type.
 
 use core::borrow::Borrow;

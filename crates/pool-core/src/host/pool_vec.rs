@@ -1,5 +1,5 @@
-//! A growable vector in a scope. The vector remains in its slot and, when it grows, swaps the
-//! slot's block for a larger one.
+//! Defines a growable vector in a scope. The vector remains in its slot and, when it grows, swaps
+//! the slot's block for a larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -18,11 +18,11 @@ use crate::scope::Scope;
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
 ///
-/// If the slot's block is too small, the vector acquires the block of the next idle slot. If
-/// necessary, the block of the next slot first grows to at least twice the vector's capacity. The
-/// vector copies its elements to the larger block and leaves its old block in the idle slot for
-/// later acquires. In the next pass through the scope, the vector's slot holds the large block from
-/// the start, so nothing is copied or allocated.
+/// If the slot's block is too small, the vector acquires the next idle slot's block. If necessary,
+/// the next slot's block first grows to at least twice the vector's capacity. The vector copies its
+/// elements to the larger block and leaves its old block in the idle slot for later acquires. In
+/// the next pass through the scope, the vector's slot holds the large block from the start, so
+/// nothing is copied or allocated.
 ///
 /// The vector borrows its scope. While the vector borrows the scope, the scope can acquire arrays
 /// but cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because
@@ -150,7 +150,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Appends all elements of an iterator, which may itself acquire arrays from the same scope.
-    /// The size hint of the iterator does not need to be correct.
+    /// The iterator's size hint does not need to be correct.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// Inserts an element before the element at `index` and moves the later elements up by one
     /// position.
     ///
     /// # Panics
@@ -225,7 +225,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// Removes the element at `index` and moves the later elements down by one position. Returns
     /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
@@ -242,8 +242,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.drain(range)
     }
 
-    /// Changes the number of elements to `length`. The method either appends copies of `element`,
-    /// or removes elements from the end.
+    /// Changes the number of elements to `length`. The method either appends copies of `element` or
+    /// removes elements from the end.
     ///
     /// # Panics
     ///
@@ -266,7 +266,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, and leaves the other vector empty.
+    /// Appends the elements of another vector and leaves that vector empty.
     ///
     /// # Panics
     ///
@@ -299,8 +299,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.dedup();
     }
 
-    /// Keeps the first `length` elements and removes the rest. If the vector contains at most
-    /// `length` elements, the method removes nothing.
+    /// Shortens the vector to its first `length` elements. If the vector contains at most `length`
+    /// elements, the method removes nothing.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.elements.truncate(length);
@@ -312,9 +312,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.clear();
     }
 
-    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
-    /// the length of the vector does not change, and the vector contains an unspecified selection
-    /// of its former elements.
+    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
+    /// panics, the vector's length does not change, and the vector contains an unspecified
+    /// selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }

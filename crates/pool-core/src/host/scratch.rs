@@ -1,4 +1,4 @@
-//! Scratch memory for routines that partition it themselves. Scratch memory consists of
+//! Provides scratch memory for routines that partition it themselves. Scratch memory consists of
 //! uninitialized bytes with a given alignment.
 
 use core::mem::MaybeUninit;
@@ -9,11 +9,12 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires `bytes` uninitialized bytes at a multiple of `align`, which may be any power of
-    /// two. If `align` is greater than [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot
-    /// holds up to `align` additional bytes.
+    /// Acquires `bytes` uninitialized bytes at an address that is a multiple of `align`, which may
+    /// be any power of two. If `align` is greater than
+    /// [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align` additional
+    /// bytes.
     ///
-    /// For example, pass the memory to the `MemStack::new` function from the crate dyn-stack, which
+    /// For example, pass the memory to the `MemStack::new` function from the dyn-stack crate, which
     /// faer uses:
     ///
     /// ```text

@@ -1,4 +1,4 @@
-//! Arrays of any `T: Copy` whose elements are written before they are read.
+//! Implements arrays of any `T: Copy` whose elements are written before they are read.
 
 use super::HostAcquireResult;
 use super::plain::is_known_plain;
@@ -16,7 +16,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// The index is a `usize` if the shape is a length, and a `[usize; N]` if the shape has N axes.
     ///
-    /// The closure `element` may acquire arrays from this scope, and those arrays remain acquired
+    /// The `element` closure may acquire arrays from this scope, and those arrays remain acquired
     /// until the scope ends. If `element` panics, the slot that contains the elements also remains
     /// acquired.
     ///

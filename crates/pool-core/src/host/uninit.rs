@@ -1,4 +1,4 @@
-//! Arrays of `MaybeUninit<T>`, for code that initializes the elements itself.
+//! Implements arrays of `MaybeUninit<T>`, for code that initializes the elements itself.
 
 use core::mem::MaybeUninit;
 
@@ -53,11 +53,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: the argument `plain` is `false`, so values of any type may be written to the
+        // SAFETY: the `plain` argument is `false`, so values of any type may be written to the
         // slot.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
         // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`. A
-        // `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.
+        // `MaybeUninit` may contain any bytes, and `room` is the slot's first view.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
         // SAFETY: the slice and the shape have the same number of elements.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })

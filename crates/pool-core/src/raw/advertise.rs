@@ -1,6 +1,6 @@
-//! The advertised capacity of an idle slot, which is the number of words that an acquire may use.
-//! The advertised capacity is 0 while the slot has pending work or the pool is busy. While the
-//! advertised capacity is 0, acquires must call the cold function.
+//! Defines the advertised capacity of an idle slot, which is the number of words that an acquire
+//! may use. The advertised capacity is 0 while the slot has pending work or the pool is busy. While
+//! the advertised capacity is 0, acquires must call the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;

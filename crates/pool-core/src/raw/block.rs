@@ -1,5 +1,5 @@
-//! Operations that install, remove, and free a slot's block. These operations also remove the
-//! slot's cached shapes, which were checked only against that block.
+//! Implements operations that install, remove, and free a slot's block. These operations also
+//! remove the slot's cached shapes, which were checked only against that block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;

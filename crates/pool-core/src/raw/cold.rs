@@ -1,6 +1,6 @@
-//! The cold function, which handles the rare cases of an acquire. The rare cases include the end of
-//! a table, the first use of a slot, a block that is too small, an armed slot, and a length of
-//! zero.
+//! Implements the cold function, which handles the rare cases of an acquire. The rare cases include
+//! the end of a table, the first use of a slot, a block that is too small, an armed slot, and a
+//! length of zero.
 //!
 //! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
 //! user code, the pool is marked as busy and the slot at the cursor advertises 0 words (invariant

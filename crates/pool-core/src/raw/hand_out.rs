@@ -1,7 +1,7 @@
-//! The only function that hands out a slot's block. Each acquire calls this function, as does the
-//! first use of a vector that was acquired without capacity.
+//! Defines the only function that hands out a slot's block. Each acquire calls this function, as
+//! does the first use of a vector that was acquired without capacity.
 //!
-//! The function does all the work that must precede the first write to a block. Specifically, it
+//! The function does all of the work that must precede the first write to a block. Specifically, it
 //! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
 //! samples, and counts live bytes.
 
@@ -134,9 +134,9 @@ unsafe fn put_in_order<B: PoolBackend>(
     Ok(())
 }
 
-/// Replaces the block of a slot with a block of at least `needed` bytes. The function first tries a
-/// size that is computed with the growth factor, and then the exact size. If both allocations fail,
-/// the function frees the slot's block and every idle block, and tries the exact size again.
+/// Replaces a slot's block with one of at least `needed` bytes. The function first tries a size
+/// that is computed with the growth factor, and then the exact size. If both allocations fail, the
+/// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
 ///
@@ -202,8 +202,8 @@ unsafe fn grow<B: PoolBackend>(
 ///
 /// Above `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor specifies is added to a
 /// block. The pool retains a block's surplus bytes until the next trim, and large blocks rarely
-/// grow. If lengths vary at random, a slot's block therefore ends up 12.5 % larger than the slot's
-/// longest array. With the full default factor, the block would end up 50 % larger. If lengths
+/// grow. If lengths vary at random, a slot's block therefore ends up 12.5% larger than the slot's
+/// longest array. With the full default factor, the block would end up 50% larger. If lengths
 /// increase slowly, the number of times that a block grows is still logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 

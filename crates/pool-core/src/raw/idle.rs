@@ -1,6 +1,6 @@
-//! Operations that trim or compact idle slots (slots at or above a cursor), or arm them for
-//! sampling. These operations do nothing in a busy pool, because the call comes from within another
-//! operation of that pool.
+//! Implements operations that trim or compact idle slots (slots at or above a cursor) or arm them
+//! for sampling. These operations do nothing in a busy pool, because the call comes from within
+//! another operation of that pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -17,7 +17,7 @@ use crate::stats::ReleaseReport;
 ///
 /// # Safety
 ///
-/// Slot `from` and all later slots must be idle, which means that no view of these slots is in use.
+/// Slot `from` and all later slots must be idle, that is, no view of these slots may be in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
@@ -131,14 +131,14 @@ unsafe fn smaller_block<B: PoolBackend>(
     }
     let wanted = (used as f64 * compaction.shrink_to) as usize;
     // After a trim, the block may be smaller than the largest recorded use, so the target is
-    // limited to the size of the block.
+    // limited to the block's size.
     let target = round_up(wanted.max(used).min(record.real), B::ALIGN)?.min(record.real);
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 
-/// Replaces the block of an idle slot with a block of `target` bytes. Returns the number of bytes
-/// by which the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left
-/// without a block, and the slot's next acquire allocates one.
+/// Replaces an idle slot's block with one of `target` bytes. Returns the number of bytes by which
+/// the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left without
+/// a block, and the slot's next acquire allocates one.
 ///
 /// # Safety
 ///

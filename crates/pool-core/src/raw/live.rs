@@ -1,5 +1,5 @@
-//! The peak number of live bytes in a pool. Live bytes are counted only while the configuration
-//! sends every acquire to the cold function.
+//! Measures the peak number of live bytes in a pool. Live bytes are counted only while the
+//! configuration sends every acquire to the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;

@@ -1,5 +1,5 @@
-//! The raw layer, which is the only module that accesses slots, blocks, and tables. Other modules
-//! call this layer and rely on the borrow checker to uphold its safety contracts.
+//! Implements the raw layer, which is the only module that accesses slots, blocks, and tables.
+//! Other modules call this layer and rely on the borrow checker to uphold its safety contracts.
 //!
 //! # Invariants
 //!
@@ -22,10 +22,10 @@
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
 //!
 //!    A scope's cursor steps only forward, except that it may step back over the last acquired slot
-//!    if no view of that slot exists. An inner scope starts at the cursor of its outer scope. The
-//!    borrow checker ensures that the outer scope's cursor does not move while the inner scope or
-//!    one of its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves
-//!    that no view exists.
+//!    if no view of that slot exists. An inner scope starts at its outer scope's cursor. The borrow
+//!    checker ensures that the outer scope's cursor does not move while the inner scope or one of
+//!    its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no
+//!    view exists.
 //!
 //!    A vector that grows holds the only view of its slot and swaps the slot's block with the block
 //!    of an idle slot (see the `exchange` module). The `keep` method performs the same swap for an
@@ -60,7 +60,7 @@
 //!    words. The mark is set before the operation first reads a cursor, a slot, a table list, or a
 //!    shape set. The mark is removed after the operation's last write to these data structures.
 //!    While the pool is busy, acquires call the cold function, which fails with
-//!    `PoolError::Reentered`. The methods `trim`, `compact`, and `sample_lengths` do nothing in a
+//!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
 //!    busy pool, and methods that only read succeed. The table below lists the operations that run
 //!    user code. While user code runs, the operation holds no lock and no reference to data that
 //!    other methods of the pool read. Unwinding removes the mark and leaves every slot valid

@@ -1,4 +1,4 @@
-//! The position of a cursor over slots, passed by value.
+//! Defines the position of a cursor over slots, which is passed by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{PoolError, panic_with};
 use crate::lengths::element_count;
 
-/// The position of a cursor over slots, passed by value.
+/// Defines the position of a cursor over slots, which is passed by value.
 pub struct SlotPlace<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,

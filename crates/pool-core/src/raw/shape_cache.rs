@@ -1,5 +1,5 @@
-//! The N-way shape cache, which stores one set of shapes for each slot that is used with a dynamic
-//! rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
+//! Implements the N-way shape cache, which stores one set of shapes for each slot that is used with
+//! a dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale, and a cached shape is known to fit in the slot's block.
@@ -53,8 +53,8 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 /// # Safety
 ///
 /// The slot must be reserved for `count` elements of `T`, and `count` must be the product of `dims`
-/// (invariant 8). The cursor must not have moved past the slot, which ensures that no reference
-/// into the slot's set is in use.
+/// (invariant 8). The cursor must not have moved past the slot, so that no reference into the
+/// slot's set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],

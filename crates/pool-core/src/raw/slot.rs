@@ -1,6 +1,6 @@
-//! The interface that other modules use to access a slot. A [`SlotPointer`] refers to a slot that a
-//! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
-//! to the slot of that view.
+//! Defines the interface that other modules use to access a slot. A [`SlotPointer`] refers to a
+//! slot that a cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's
+//! view refers to the slot of that view.
 
 use core::fmt;
 use core::marker::PhantomData;

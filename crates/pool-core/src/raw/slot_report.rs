@@ -1,5 +1,5 @@
-//! The warning that a debug build prints if a pool has handed out an unusually large number of
-//! slots. The warning includes the location of the call that acquired the last of these slots.
+//! Defines the warning that a debug build prints if a pool has handed out an unusually large number
+//! of slots. The warning includes the location of the call that acquired the last of these slots.
 
 use core::cell::Cell;
 use core::panic::Location;

@@ -1,5 +1,6 @@
-//! The state that a pool owns in addition to its slots: the backend's context, the configuration,
-//! the list of tables, and the counters. Only cold code accesses the state.
+//! Defines the state that a pool owns in addition to its slots. The state contains the backend's
+//! context, the configuration, the list of tables, and the counters. Only cold code accesses the
+//! state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -106,7 +107,7 @@ impl<B: PoolBackend> State<B> {
         self.arms_every_use.set(config.arms_every_use());
     }
 
-    /// Returns the number of bytes in all blocks of the pool.
+    /// Returns the total size of the pool's blocks in bytes.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.get()
     }

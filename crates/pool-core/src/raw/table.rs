@@ -1,6 +1,6 @@
-//! The slot table, which contains the hot words of 31 slots, a sentinel, and the slots' cold
-//! records. This module also computes the address of a table from the address of any slot in the
-//! table.
+//! Defines the slot table, which contains the hot words of 31 slots, a sentinel, and the slots'
+//! cold records. This module also computes the address of a table from the address of any slot in
+//! the table.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -21,8 +21,8 @@ pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
     /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
-    /// rank. The sets are stored in a separate array rather than in the records. A hit in the shape
-    /// cache can then find the address of a slot's set with a single shift.
+    /// rank. The sets are stored in a separate array rather than in the records. On a cache hit,
+    /// the address of a slot's set can then be computed with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.

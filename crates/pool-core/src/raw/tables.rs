@@ -1,4 +1,5 @@
-//! Methods that create a table for a pool or find a slot by its number across all tables.
+//! Implements methods that create a table for a pool or find a slot by its number across all
+//! tables.
 
 use core::ptr::NonNull;
 
@@ -136,7 +137,7 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the statistics of the pool for a scope whose cursor is preceded by `active` slots.
+    /// Returns the pool's statistics for a scope whose cursor is preceded by `active` slots.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }

@@ -1,5 +1,5 @@
-//! The host memory of one owned array. The value stores a block and the number of its bytes that
-//! may be uninitialized.
+//! Defines the host memory of an owned array. The value stores a block and the number of its bytes
+//! that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -36,7 +36,7 @@ unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
 
 impl<B: HostBackend> HostMemory<B> {
-    /// Creates the memory of an owned array from a block.
+    /// Creates an owned array's memory from a block.
     ///
     /// # Safety
     ///

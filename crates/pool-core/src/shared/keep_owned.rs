@@ -1,5 +1,5 @@
-//! Methods that keep an array of an inner scope as an owned array. If possible, the array's block
-//! is moved out of the scope's pool. If the block cannot be moved, the array is copied.
+//! Implements methods that keep an inner scope's array as an owned array. If possible, the array's
+//! block is moved out of the scope's pool. If the block cannot be moved, the array is copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -91,8 +91,8 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Safety
     ///
-    /// The elements must be valid, and no other code may use them. No slot at or above the cursor
-    /// may have another view.
+    /// The elements must be valid, and no other code may use them. No other view of any slot at or
+    /// above the cursor may exist.
     unsafe fn move_out<O, T: HostElement>(
         &mut self,
         pool: &SharedPool<O>,

@@ -1,4 +1,4 @@
-//! The memory of one owned array, which is provided by a backend. This module contains the
+//! Defines the memory of an owned array, which a backend provides. This module contains the
 //! [`SharedBackend`] trait and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;
@@ -97,7 +97,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Creates an array of zero bytes in this memory.
+    /// Creates a zeroed array in this memory.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Owned arrays, whose memory is not bound to a scope. Any thread can acquire, drop, and reuse
-//! owned arrays.
+//! Implements owned arrays, whose memory is not bound to a scope. Any thread can acquire, drop, and
+//! reuse owned arrays.
 //!
 //! A [`SharedPool`] is a handle to a [`Store`](store::Store). A store consists of shards, and each
 //! shard has lists of idle blocks that are sorted by size and protected by a lock (see the `shard`

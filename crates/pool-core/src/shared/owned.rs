@@ -1,4 +1,4 @@
-//! An array that owns its memory and returns it to its pool when dropped.
+//! Defines an array that owns its memory and returns it to its pool when dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -180,7 +180,7 @@ impl<B: SharedHostBackend, T> AsMut<[T]> for Owned<B, T> {
     }
 }
 
-/// A panic cannot leave the memory of an array in an inconsistent state.
+/// A panic cannot leave an array's memory in an inconsistent state.
 impl<B: SharedBackend, T: core::panic::UnwindSafe> core::panic::UnwindSafe for Owned<B, T> {}
 impl<B: SharedBackend, T: core::panic::RefUnwindSafe> core::panic::RefUnwindSafe for Owned<B, T> {}
 

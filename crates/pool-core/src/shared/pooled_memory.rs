@@ -1,9 +1,9 @@
-//! The memory of a backend that enqueues its work. The memory of each owned array is a pool that
-//! contains only this array and has its own context.
+//! Defines the memory of owned arrays for backends that enqueue their work. The memory of each
+//! owned array is a pool that contains only this array and has its own context.
 //!
-//! Like any other pool, it orders all uses of its memory. The ordered uses include commands that
-//! were enqueued before and after a change of the array's owner. The ordered uses also include work
-//! on other streams, and the release of the memory. Owned arrays need no additional ordering,
+//! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
+//! that were enqueued before and after a change of the array's owner. The ordered uses also include
+//! work on other streams, and the release of the memory. Owned arrays need no additional ordering,
 //! because the pool already orders all uses. Only one thread uses an owned array at a time, because
 //! only one thread uses its pool at a time.
 
@@ -28,7 +28,7 @@ pub trait ContextSource<B: PoolBackend> {
     /// Returns the backend's error if the context cannot be created.
     fn context(&self) -> Result<B::Context, B::Error>;
 
-    /// Returns the device that the memory belongs to.
+    /// Returns the device to which the memory belongs.
     fn device(&self) -> Device;
 }
 

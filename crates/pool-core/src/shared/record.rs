@@ -1,4 +1,4 @@
-//! The record of one block. The record is in a list while the block is idle, and in an
+//! Defines the record of a block. The record is in a list while the block is idle, and in an
 //! [`Owned`](super::Owned) array while the block is in use.
 
 use alloc::boxed::Box;

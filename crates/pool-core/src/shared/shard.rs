@@ -1,10 +1,10 @@
-//! A shard, which stores idle blocks of a shared pool. Only one thread can access a shard at a
-//! time.
+//! Defines a shard, which stores idle blocks of a shared pool. Only one thread can access a shard
+//! at a time.
 //!
 //! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
-//! common shards in turn, and acquires the first lock that is free. A **magazine** is owned by a
-//! thread, which accesses the magazine without an atomic exchange instruction. A magazine holds
-//! only a few blocks.
+//! common shards in turn and acquires the first free lock. A **magazine** is owned by a thread,
+//! which accesses the magazine without an atomic exchange instruction. A magazine holds only a few
+//! blocks.
 //!
 //! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
 //! that belongs to another thread. To access another thread's magazine, the thread locks that
@@ -106,8 +106,8 @@ impl<M> Shard<M> {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns `true` if the shard may have an idle block whose class is in the given range. The
-    /// result is an estimate.
+    /// Returns `true` if the shard might contain an idle block whose class is in the given range.
+    /// The result is an estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
@@ -119,7 +119,7 @@ impl<M> Shard<M> {
         !self.owner.load(Ordering::Relaxed).is_null()
     }
 
-    /// Returns `true` if the shard may have an idle block of any class. The result is an estimate.
+    /// Returns `true` if the shard might contain an idle block. The result is an estimate.
     pub(super) fn may_have_any(&self) -> bool {
         self.occupied.load(Ordering::Relaxed) != 0
     }
@@ -140,8 +140,8 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates the word `bits` to the left. The second operand is 0 if no bit is
-        // rotated out of the word.
+        // The expression rotates `bits` to the left. The second operand is 0 if no bit is rotated
+        // out of the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
@@ -202,14 +202,14 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts an array of `bytes` bytes that was acquired.
+    /// Counts the acquire of an array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts an array of `bytes` bytes that was returned.
+    /// Counts the return of an array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
@@ -244,8 +244,8 @@ impl<M> Locked<'_, M> {
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);
     }
 
-    /// Removes and returns the block that was most recently added to the list of a class. Returns
-    /// `None` if the newest block in the list has a different class.
+    /// Removes and returns the block that was most recently added to a class's list. Returns `None`
+    /// if the newest block in the list has a different class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {

@@ -1,4 +1,4 @@
-//! A handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
+//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -19,14 +19,14 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// The return type of the [`SharedPool`] methods that acquire an array.
 pub type TakeResult<B, T> = Result<Owned<B, T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The type that identifies an array in the memory of a backend.
+/// The type that identifies an array in a backend's memory.
 type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
-/// A thread-safe pool of [`Owned`] arrays, for memory that is not bound to a scope.
+/// A thread-safe pool of [`Owned`] arrays for memory that is not bound to a scope.
 ///
-/// A clone of the pool is another handle to the same pool. Any thread can acquire arrays, and any
-/// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
-/// memory alive, so all handles may be dropped before the arrays.
+/// Cloning the pool creates another handle to the same pool. Any thread can acquire arrays and drop
+/// them. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive, so
+/// all handles may be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
 /// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
@@ -83,7 +83,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// pages, poison, and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
-/// The state that all handles to a store share. Dropping this value closes the store.
+/// The state that is shared by all handles to a store. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
 // SAFETY: a store may be shared between threads. A store's shards are protected by locks, its
@@ -242,7 +242,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.store().trim()
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     ///
     /// `active_slots` is the number of live arrays. This method measures `peak_live_bytes`, which
     /// is also measured whenever the pool is about to grow. The numbers are only estimates while

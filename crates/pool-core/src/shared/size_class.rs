@@ -1,5 +1,5 @@
-//! The size classes of blocks. Each doubling of the size is divided into eight classes so that a
-//! block exceeds its array's size by at most an eighth.
+//! Defines the size classes of blocks. Each doubling of the size is divided into eight classes so
+//! that a block exceeds its array's size by at most an eighth.
 //!
 //! Sizes are counted in units of 64 bytes. Blocks of class 0 have no bytes, and blocks of classes 1
 //! to 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,

@@ -1,5 +1,5 @@
-//! The state that all handles and arrays of a shared pool share. The state consists of the shards
-//! and the counters. This module also moves blocks between the shards.
+//! Defines the state that is shared by all handles and arrays of a shared pool. The state consists
+//! of the shards and the counters. This module also moves blocks between the shards.
 //!
 //! # The way of a block
 //!
@@ -206,7 +206,7 @@ impl<B: SharedBackend> Store<B> {
         unsafe { lock_common(NonNull::from(&self.commons)) }
     }
 
-    /// Acquires a block for an array of `bytes` bytes from the thread's magazine, and counts the
+    /// Acquires a block for an array of `bytes` bytes from the thread's magazine and counts the
     /// array as live.
     #[inline(always)]
     pub(super) fn take_near(&self, bytes: usize) -> Option<BlockRecord<B>> {
@@ -409,7 +409,7 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak, if it exceeds the previous peak.
+    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
         // While other threads acquire and return arrays, the sum may include only one of two
@@ -523,7 +523,7 @@ impl<B: SharedBackend> Store<B> {
         report
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     pub(super) fn stats(&self) -> PoolStats {
         self.note_live_peak();
         let (arrays, _) = self.live();

@@ -1,4 +1,4 @@
-//! Functions that allocate and free chunks.
+//! Provides functions that allocate and free chunks.
 
 use core::ptr::NonNull;
 
@@ -30,7 +30,7 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
     (bytes, count)
 }
 
-/// Frees a chunk that was removed from the list, and returns its size in bytes. Instead of being
+/// Frees a chunk that was removed from the list and returns its size in bytes. Instead of being
 /// freed, a lent chunk is transferred to its borrower, and a borrowed chunk is returned to its
 /// lender. The function returns 0 for a lent or a borrowed chunk.
 ///

@@ -1,4 +1,4 @@
-//! The chunks of a stack, in the order in which the arrays of a pass use them.
+//! Defines the chunks of a stack, in the order in which the arrays of a pass use them.
 
 use alloc::vec::Vec;
 use core::ops::Range;

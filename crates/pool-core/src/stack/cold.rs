@@ -1,6 +1,6 @@
-//! The cold function of a stack, which handles all rare cases of an acquire. The rare cases are the
-//! end of a chunk, an unsettled pool, a dirty range, and an enabled configuration mode. A single
-//! comparison sends all of these cases to [`prepare`].
+//! Implements the cold function of a stack, which handles all rare cases of an acquire. The rare
+//! cases are the end of a chunk, an unsettled pool, a dirty range, and an enabled configuration
+//! mode. A single comparison diverts all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -213,7 +213,7 @@ fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// Returns the span of `bytes` bytes at the first address at or above `at` with the alignment
+/// Returns the span of `bytes` bytes at the first address at or above `at` that is aligned to
 /// `align`. Returns `None` if the span would extend past the end of the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
@@ -242,7 +242,7 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While the pool still allocates chunks, a vector receives every byte that it requests. The
+    // While the pool is still allocating chunks, a vector receives every byte that it requests. The
     // vector therefore grows in the same way in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
@@ -326,7 +326,7 @@ unsafe fn grow<B: StackedBackend>(
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // The fields `end` and `written_end` stay null until the first acquire of a new pass (invariant
+    // The `end` and `written_end` fields stay null until the first acquire of a new pass (invariant
     // 3).
     state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {

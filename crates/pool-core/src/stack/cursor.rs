@@ -339,8 +339,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: no view of memory above the cursor exists. In the vector's memory, only the first
-        // `kept_bytes` bytes have a view.
+        // SAFETY: no view of memory above the cursor exists. Only the first `kept_bytes` bytes of
+        // the vector's memory have a view.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -372,7 +372,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     Ok(VectorMemory { memory, capacity, length, plain })
 }
 
-/// The smallest capacity that a vector grows to.
+/// The minimum capacity to which a vector grows.
 const LEAST: usize = 4;
 
 /// Moves elements from the memory above the cursor down to the cursor and then moves the cursor

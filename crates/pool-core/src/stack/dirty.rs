@@ -1,5 +1,5 @@
-//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because the values
-//! that they held may have contained padding or other uninitialized bytes.
+//! Defines the dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because
+//! the values that they held may have contained padding or other uninitialized bytes.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -142,7 +142,7 @@ impl DirtyRanges {
     }
 
     /// If the list contains one range too many, merges the two adjacent ranges that are separated
-    /// by the shortest gap. The bytes in the gap become dirty, which is harmless because dirty
+    /// by the shortest gap. The bytes in the gap become dirty. This is harmless, because dirty
     /// bytes are zeroed before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {

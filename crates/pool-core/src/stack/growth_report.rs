@@ -1,5 +1,5 @@
-//! The warning that a debug build prints if a stack grows in many consecutive passes. The warning
-//! includes the location of the call that caused the growth.
+//! Defines the warning that a debug build prints if a stack grows in many consecutive passes. The
+//! warning includes the location of the call that caused the growth.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -27,7 +27,7 @@ struct Streak {
     count: Cell<u64>,
     /// The index of the last event in which the pool grew.
     last_grown: Cell<u64>,
-    /// The number of consecutive events in which the pool grew, up to and including the event
+    /// The number of consecutive events in which the pool grew, up to and including event
     /// `last_grown`.
     grown: Cell<usize>,
 }

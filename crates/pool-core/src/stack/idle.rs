@@ -1,4 +1,4 @@
-//! Operations that free, shrink, or sample the idle memory of a stack.
+//! Implements operations that free, shrink, or sample the idle memory of a stack.
 
 use core::ptr::NonNull;
 
@@ -46,7 +46,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Releases all whole pages after the cursor in the cursor's chunk to the operating system. Returns
+/// Returns to the operating system all whole pages after the cursor in the cursor's chunk. Returns
 /// the number of bytes in these pages. The chunk and its dirty ranges do not change, because the
 /// bytes of a released page are still initialized.
 ///

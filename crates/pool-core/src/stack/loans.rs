@@ -249,7 +249,7 @@ unsafe fn hand_over<B: StackedBackend>(
         });
         state.remove_reserved(chunk.block_bytes);
         heir.add_reserved(chunk.block_bytes);
-        // The next merge of the borrower enlarges the chunk to the size of its block.
+        // The borrower's next merge enlarges the chunk to the size of its block.
         heir.merge_next();
         chunk.block_addresses()
     };

@@ -138,7 +138,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // The old list is freed outside the closure, because the allocator may run user code.
+        // The old list is freed outside the closure because the allocator may run user code.
         drop(old);
         Ok(count)
     }

@@ -1,7 +1,7 @@
-//! The stack layout, in which arrays are placed one after another in a chunk of memory. A scope
-//! consists of the address of the next array and a pointer to the pool's state. An acquire compares
-//! the address of the next array with the end of the chunk. No code runs when a scope ends, because
-//! the outer scope has its own copy of the address.
+//! Implements the stack layout, in which arrays are placed one after another in a chunk of memory.
+//! A scope consists of the address of the next array and a pointer to the pool's state. An acquire
+//! compares the address of the next array with the end of the chunk. No code runs when a scope
+//! ends, because the outer scope has its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the remainder of a chunk that
 //! belongs to another pool of the same thread. The other pool's chunk ends at the start of the
@@ -57,9 +57,9 @@
 //!    pool is busy. No reference to the lists of chunks, names, or shapes is held while user code
 //!    runs.
 //!
-//! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
-//!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a
-//!    dynamic rank uses at least one line, so no two such arrays have the same offset.
+//! 9. Each shape set belongs to the array that starts at the set's offset. The sets are sorted by
+//!    offset, and sets at or above the offset of a cursor are not borrowed. An array with a dynamic
+//!    rank uses at least one line, so no two such arrays have the same offset.
 //!
 //! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and the first
 //!     cursor of a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool

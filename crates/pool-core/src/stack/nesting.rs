@@ -7,11 +7,11 @@
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and retains them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
-//! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. The inner pool can then borrow all of the memory that it needs. The inner pool
-//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
-//! thread therefore uses a single chunk. This chunk belongs to the outermost pool, and is as large
-//! as the peak number of live bytes.
+//! pool's arrays. The outer pool's next pass then begins with a chunk that is large enough for both
+//! pools. The inner pool can then borrow all of the memory that it needs. The inner pool therefore
+//! frees its chunks when it next enters the chain. If all passes are identical, the thread
+//! therefore uses a single chunk. This chunk belongs to the outermost pool, and is as large as the
+//! peak number of live bytes.
 //!
 //! If the scope of an outer pool stays open, that pool does not begin another pass and cannot merge
 //! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
@@ -33,10 +33,10 @@
 //! - **A pool has not changed while its `is_lean` flag is set.** The `enter_rarely` function checks
 //!   the pool before it sets the flag. Every operation that changes the pool's chunks, counters,
 //!   ranges, or modes either calls `set_ends` or schedules a merge. Either step clears the flag.
-//!   The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do not
+//!   The `lend_simply` and `give_back_simply` functions undo each other's changes, so they do not
 //!   clear the flag.
 //! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
-//!   the chain, but not while a function of this module is changing it. Each function therefore
+//!   the chain, but not while a function in this module is changing it. Each function therefore
 //!   allocates and frees memory before it reads the innermost pool.
 
 use core::cell::Cell;

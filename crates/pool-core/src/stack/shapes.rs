@@ -144,8 +144,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and no reference
     // into the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
-    // Dropping the evicted entry runs the backend's code. No reference to the set is in use while
-    // backend code runs.
+    // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
+    // code runs.
     drop(evicted);
     // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and this is the
     // only reference to the set during `'s`.
@@ -190,7 +190,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // The old list is freed outside the closure, because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator may run user code.
     drop(old);
     Ok(set)
 }
@@ -203,7 +203,7 @@ fn set_at<B: StackedBackend>(
 pub(super) unsafe fn clear<B: StackedBackend>(state: &StackState<B>) {
     while let Some(last) = state.with_shapes(Vec::pop) {
         // SAFETY: `try_box` created the set. The list contained the only pointer to the set, and
-        // that pointer was removed from the list.
+        // that pointer has been removed from the list.
         drop(unsafe { into_box(last.set) });
     }
 }

@@ -32,8 +32,8 @@ pub struct StackState<B: StackedBackend> {
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
-    /// memory at or above `top` (see the `loans` module).
+    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
+    /// only at or above `top` (see the `loans` module).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools that the same thread is using. The linked pools lend memory to this
     /// pool, borrow memory from it, or are adjacent to it in the chain.
@@ -234,7 +234,7 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as unsettled. The fields `end` and `written_end` stay null until the first
+    /// Marks the pool as unsettled. The `end` and `written_end` fields stay null until the first
     /// acquire of a new pass.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
@@ -242,8 +242,8 @@ impl<B: StackedBackend> StackState<B> {
         self.set_ends();
     }
 
-    /// Returns `true` if the pool is settled, which means that all of its cursors are in its only
-    /// chunk or at [`STRAY`].
+    /// Returns `true` if the pool is settled, that is, if all of its cursors are in its only chunk
+    /// or at [`STRAY`].
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
@@ -265,9 +265,9 @@ impl<B: StackedBackend> StackState<B> {
         self.set_ends();
     }
 
-    /// Schedules a merge of the chunks at the beginning of the next pass. The fields `end` and
-    /// `written_end` do not change, because the next pass begins with a cursor at [`STRAY`], which
-    /// is above both of them (invariant 3).
+    /// Schedules a merge of the chunks at the beginning of the next pass. The `end` and
+    /// `written_end` fields do not change, because the next pass begins with a cursor at [`STRAY`],
+    /// which is above both of them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
@@ -508,8 +508,8 @@ impl<B: StackedBackend> StackState<B> {
         self.with_names(|names| names.len())
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
-    /// include the sizes of the lists of chunks, names, and shapes.
+    /// Returns the statistics that any thread may read while the pool is live. The statistics do
+    /// not include the sizes of the lists of chunks, names, and shapes.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();
@@ -522,7 +522,7 @@ impl<B: StackedBackend> StackState<B> {
         stats
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     pub(super) fn stats(&self, active: usize) -> PoolStats {
         let config = self.config.get();
         let lists = self.with_chunks(|chunks| chunks.bookkeeping_bytes())

@@ -131,7 +131,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
-        // SAFETY: an entry is live while a `HeldPool` holds it.
+        // SAFETY: an entry exists while a `HeldPool` holds it.
         unsafe { held.entry.as_ref() }.sibling.set(record.entries);
         record.entries = held.entry.as_ptr();
         record.count += 1;
