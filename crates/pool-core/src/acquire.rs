@@ -1,5 +1,5 @@
 //! Implements the acquire methods for every kind of memory. Each acquire method reserves a slot and
-//! advances the scope's cursor past it. The method then fills the slot if necessary, and builds an
+//! advances the scope's cursor past it. The method then fills the slot if necessary and builds an
 //! array of the requested shape. The backend or closure that fills a slot may itself acquire arrays
 //! from the same scope. A nested acquire that runs after a slot is reserved and before the cursor
 //! advances fails with `PoolError::Reentered`. The methods that require host-writable memory are in

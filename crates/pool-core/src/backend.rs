@@ -206,8 +206,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](Self::allocate) for the same context and the
-    /// same `bytes`, and must not have been freed. No view of the block may be used after this
-    /// call.
+    /// same `bytes` and must not have been freed. No view of the block may be used after this call.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
@@ -265,7 +264,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         why: Reuse,
     ) -> Result<(), Self::Error>;
 
-    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the section *Order*
+    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the *Order* section
     /// of this trait).
     ///
     /// # Errors
@@ -731,8 +730,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     }
 
     /// Keeps the `length` elements at `start` and moves the cursor past them. The elements are in
-    /// memory that is not handed out. Returns the new address of the elements, or `None` if the
-    /// elements are not in memory that can be kept.
+    /// memory that has not been handed out. Returns the new address of the elements, or `None` if
+    /// the elements are not in memory that can be kept.
     ///
     /// # Safety
     ///
@@ -905,8 +904,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// Returns the backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// Assigns the array to the handle with the given serial number, and returns the array's
-    /// number.
+    /// Assigns the array to the handle with the given serial number and returns the array's number.
     ///
     /// # Errors
     ///
@@ -914,7 +912,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type, and must be the last
+    /// The memory must be reserved for `length` elements of the handle's type and must be the last
     /// memory that its cursor moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 

@@ -1,5 +1,5 @@
-//! Defines the error types of the crate. Each error message states how much was requested, used,
-//! and available, and suggests how to proceed. `Display` prints only the error's own message, and
+//! Defines the crate's error types. Each error message states how much was requested, used, and
+//! available, and suggests how to proceed. `Display` prints only the error's own message, and
 //! `source` returns the underlying error.
 
 use core::error::Error;

@@ -1,5 +1,5 @@
-//! Defines a list of idle pools, which is intended for thread-local use. The list owns the pools
-//! that it contains and nothing else.
+//! Defines a list of idle pools for thread-local use. The list owns the pools that it contains and
+//! nothing else.
 
 use core::cell::Cell;
 use core::fmt;

@@ -1,5 +1,5 @@
-//! Computes the number of elements of a shape and its row-major strides. For a dynamic rank, the
-//! shape cache stores the lengths and the strides, and arrays borrow both.
+//! Computes a shape's number of elements and its row-major strides. For a dynamic rank, the shape
+//! cache stores the lengths and the strides, and arrays borrow both.
 
 use alloc::vec::Vec;
 use core::fmt;

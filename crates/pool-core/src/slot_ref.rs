@@ -40,7 +40,7 @@ impl<B> fmt::Debug for SlotRef<B> {
 impl<B> SlotRef<B> {
     /// # Safety
     ///
-    /// `slot` must be the address of a slot in a pool with the backend `B`, and must not be the
+    /// `slot` must be the address of a slot in a pool with the backend `B` and must not be the
     /// address of a sentinel.
     #[inline(always)]
     pub(crate) unsafe fn new(slot: NonNull<()>) -> Self {

@@ -180,7 +180,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](PoolBackend::allocate) for the same context
-    /// and the same `bytes`, and must not have been freed. No view of the bytes at or after `from`
+    /// and the same `bytes` and must not have been freed. No view of the bytes at or after `from`
     /// may exist.
     unsafe fn discard(
         context: &Self::Context,

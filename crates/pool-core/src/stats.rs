@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::device::Device;
 
-/// The statistics of one pool, or the sum of the statistics of several pools.
+/// The statistics of one pool or the sum of several pools' statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
@@ -33,7 +33,7 @@ pub struct PoolStats {
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
-    /// The number of bytes of host memory used by tables and state, not including cached shapes.
+    /// The host memory, in bytes, that tables and state use, not including cached shapes.
     pub bookkeeping_bytes: usize,
     /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,

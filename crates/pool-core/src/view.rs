@@ -150,8 +150,8 @@ pub trait PoolView: Sized {
     }
 }
 
-/// A view whose elements can be written, such as the [`View`](crate::PoolBackend::View) type of a
-/// backend.
+/// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
+/// type.
 ///
 /// Writes that use these methods take effect after all work that was previously enqueued on the
 /// elements. Work that is enqueued on the elements later runs after the writes.
@@ -243,9 +243,8 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// type.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The type of a view with the same access as this view, which is either the backend's
-    /// [`View`](crate::PoolBackend::View) or the backend's
-    /// [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The type of a view with the same access as this view, which is the backend's
+    /// [`View`](crate::PoolBackend::View) or [`ViewRef`](crate::PoolBackend::ViewRef).
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// Lends the view's elements for reading.

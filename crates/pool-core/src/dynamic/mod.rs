@@ -155,7 +155,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
         // SAFETY: the pool is new, so no view is in use. The struct that stores the cursor owns the
-        // pool, and opens scopes only through copies of this cursor.
+        // pool and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
@@ -173,7 +173,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Creates a checkpoint that records the number of handed-out slots. Returns the depth to pass
-    /// to [`rewind_to`](Self::rewind_to), which is always at least 1.
+    /// to [`rewind_to`](Self::rewind_to). This depth is always at least 1.
     ///
     /// # Panics
     ///
@@ -202,7 +202,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pop_from(depth);
     }
 
-    /// Rewinds to the checkpoint at depth `depth`, and removes it and all newer checkpoints.
+    /// Rewinds to the checkpoint at depth `depth` and removes it and all newer checkpoints.
     /// Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
     ///
     /// # Errors
@@ -228,7 +228,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(0);
     }
 
-    /// Removes the checkpoints at depth `depth` and above, and rewinds to the lowest of them.
+    /// Removes the checkpoints at depth `depth` and above and then rewinds to the lowest of them.
     /// `depth` must be at least 1. If only the root is left, this method rewinds to slot 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();

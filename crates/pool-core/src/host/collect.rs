@@ -61,7 +61,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if let Err(error) = collected.try_extend(elements) {
             let memory = collected.memory();
             // SAFETY: the scope's cursor has moved past the slot. The vector is the only view of
-            // the slot, and is not used after this call.
+            // the slot and is not used after this call.
             unsafe { collected.scope().cursor.step_back(memory) };
             return Err(error);
         }

@@ -1,5 +1,5 @@
-//! Defines boxes in a scope's memory. A box owns one value that may implement `Drop` or a slice of
-//! such values.
+//! Defines boxes in a scope's memory. A box owns either one value or a slice of values, and the
+//! values may implement `Drop`.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -102,7 +102,7 @@ pub trait SealedBoxable {
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
-/// The types that a [`PoolBox`] can own, which are all sized types and slices of them. The trait is
+/// The types that a [`PoolBox`] can own, namely all sized types and slices of them. The trait is
 /// sealed.
 pub trait Boxable: SealedBoxable {}
 
@@ -286,7 +286,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the value is initialized, and belongs to this box.
+        // SAFETY: the value is initialized and belongs to this box.
         unsafe { self.value.as_ref() }
     }
 }
@@ -294,7 +294,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 impl<T: ?Sized + Boxable> DerefMut for PoolBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the value is initialized, and belongs to this box.
+        // SAFETY: the value is initialized and belongs to this box.
         unsafe { self.value.as_mut() }
     }
 }

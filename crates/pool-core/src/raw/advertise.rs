@@ -24,8 +24,8 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 }
 
 /// A guard that prevents an idle slot of a busy pool from being acquired on the hot path. The slot
-/// advertises 0 words while the guard exists, and advertises its block's capacity again once the
-/// guard is dropped.
+/// advertises 0 words while the guard exists and its block's capacity again once the guard is
+/// dropped.
 #[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 

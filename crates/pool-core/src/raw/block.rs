@@ -16,7 +16,7 @@ use core::ptr::{NonNull, null_mut};
 /// # Safety
 ///
 /// The slot must be idle, and the pool must be marked as busy or exclusively borrowed. `block` must
-/// have been allocated with a size of `bytes` bytes, and must not have another owner.
+/// have been allocated with a size of `bytes` bytes and must not have another owner.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
@@ -122,7 +122,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it if the backend cannot free it after all earlier work.
+/// Frees the block or leaks it if the backend cannot free it after all earlier work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;

@@ -25,7 +25,7 @@ use crate::error::PoolError;
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next slot, or of the sentinel at the end of a table.
+/// The address of the next slot or of the sentinel at the end of a table.
 pub struct SlotCursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }

@@ -97,7 +97,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
 }
 
 /// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes marked
-/// bytes that may be read before they are written, and poisons the elements if requested.
+/// bytes that may be read before they are written and poisons the elements if requested.
 ///
 /// # Safety
 ///
@@ -135,7 +135,7 @@ unsafe fn put_in_order<B: PoolBackend>(
 }
 
 /// Replaces a slot's block with one of at least `needed` bytes. The function first tries a size
-/// that is computed with the growth factor, and then the exact size. If both allocations fail, the
+/// that is computed with the growth factor and then the exact size. If both allocations fail, the
 /// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety

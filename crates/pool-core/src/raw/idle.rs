@@ -11,7 +11,7 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of slot `from` and of all later slots, and waits until the freed memory is
+/// Frees the blocks of slot `from` and of all later slots and waits until the freed memory is
 /// available. The function also waits for memory whose release began before the call. If the pool
 /// is busy, the function does not free anything.
 ///

@@ -15,7 +15,7 @@ use crate::memory_checks::MemoryChecks;
 use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
-    /// Creates the state of a new pool with one empty table, and returns that table.
+    /// Creates the state of a new pool with one empty table and returns that table.
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,

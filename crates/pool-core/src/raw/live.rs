@@ -102,7 +102,7 @@ impl LiveBytes {
         self.peak.set(None);
     }
 
-    /// Returns the number of bytes of host memory that the counter uses.
+    /// Returns the number of bytes of host memory used by the counter.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         let ends = self.ends.take();
         let bytes = ends.capacity() * size_of::<usize>();

@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{PoolError, panic_with};
 use crate::lengths::element_count;
 
-/// Defines the position of a cursor over slots, which is passed by value.
+/// The position of a cursor over slots, passed by value.
 pub struct SlotPlace<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,

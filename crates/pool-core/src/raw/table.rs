@@ -163,7 +163,7 @@ impl<B: PoolBackend> Table<B> {
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
         // SAFETY: every slot is inside a table, and the address of a table is a multiple of
         // `ALIGN`. The table's address is therefore the slot's address rounded down to a multiple
-        // of `ALIGN`, and is not null.
+        // of `ALIGN` and is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

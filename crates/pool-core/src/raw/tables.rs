@@ -27,7 +27,7 @@ impl<B: PoolBackend> State<B> {
         let count = self.tables.len();
         self.tables.make_room().map_err(no_memory)?;
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: the index 0 refers to the first slot of the new table, which is live.
+        // SAFETY: index 0 refers to the first slot of the new table, which is live.
         let first = unsafe { Table::slot(table, 0) };
         // SAFETY: `make_room` reserved capacity for the table, and the caller guarantees that no
         // other code has used that capacity.

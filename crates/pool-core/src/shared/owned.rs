@@ -199,8 +199,8 @@ pub(super) struct TakenBlock<B: SharedBackend> {
 impl<B: SharedBackend> TakenBlock<B> {
     /// # Safety
     ///
-    /// The record must have been acquired from the store or adopted by the store, and must not have
-    /// been returned.
+    /// The record must have been acquired from the store or adopted by it, and must not have been
+    /// returned.
     #[inline(always)]
     pub(super) unsafe fn new(store: NonNull<Store<B>>, record: BlockRecord<B>) -> Self {
         Self { record: ManuallyDrop::new(record), store }

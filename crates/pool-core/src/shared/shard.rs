@@ -63,7 +63,7 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word with one bit for each list, which is set if the list contains a block.
+    /// A word whose bits each represent one list and are set if that list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
     /// around, because an array may be returned to another shard.

@@ -287,7 +287,7 @@ impl<B: SharedBackend> Store<B> {
         self.grow(class)
     }
 
-    /// Searches all magazines for an idle block of the class, and then searches all shards for a
+    /// Searches all magazines for an idle block of the class and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
     /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak live
     /// bytes.
@@ -429,8 +429,8 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Removes an idle block from the store, to be used in place of a block of `bytes` bytes. The
-    /// idle block has the same class as the block that it replaces and is no larger.
+    /// Removes an idle block from the store, to replace a block of `bytes` bytes. The idle block
+    /// has the same class as the block that it replaces and is no larger.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -614,13 +614,13 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 
-/// Returns the block of an array to its store. Any thread may call this function. If the store is
-/// closed and this is its last array, the function frees the store.
+/// Returns an array's block to its store. Any thread may call this function. If the store is closed
+/// and this is its last array, the function frees the store.
 ///
 /// # Safety
 ///
-/// The record must have been acquired from this store or adopted by this store, and its array must
-/// no longer be in use. The caller must not use the store after the call, unless the caller owns a
+/// The record must have been acquired from this store or adopted by it, and its array must no
+/// longer be in use. The caller must not use the store after the call, unless the caller owns a
 /// handle to it.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {

@@ -189,7 +189,7 @@ impl Chunks {
         largest
     }
 
-    /// Returns the number of bytes of host memory that the list uses.
+    /// Returns the number of bytes of host memory used by the list.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Chunk>()
     }

@@ -81,8 +81,8 @@ fn clean_span<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// `at` must be the address of a cursor of the pool. No view of memory at or above `at` may exist,
-/// except for the first `kept_bytes` bytes of a vector.
+/// `at` must be the address of one of the pool's cursors. No view of memory at or above `at` may
+/// exist, except for the first `kept_bytes` bytes of a vector.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<B: StackedBackend>(
@@ -405,7 +405,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 const LEAST: usize = 4 << 10;
 
 /// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes the
-/// dirty bytes if they may be read before they are written, and poisons the memory if the
+/// dirty bytes if they may be read before they are written and poisons the memory if the
 /// configuration requests it.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ pub(super) struct GrowthReport {
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the number of consecutive events in which the pool grew.
+/// Counts the events of one kind and the consecutive events in which the pool grew.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,
@@ -42,7 +42,7 @@ impl Streak {
         self.count.set(self.count.get().wrapping_add(1));
     }
 
-    /// Records that the pool grew, and returns the number of consecutive events in which it has
+    /// Records that the pool grew and returns the number of consecutive events in which it has
     /// grown.
     fn note_growth(&self) -> usize {
         let (now, last) = (self.count.get(), self.last_grown.replace(self.count.get()));

@@ -1,4 +1,4 @@
-//! Implements operations that free, shrink, or sample the idle memory of a stack.
+//! Implements operations that free, shrink, or sample a stack's idle memory.
 
 use core::ptr::NonNull;
 
@@ -14,8 +14,8 @@ use crate::stats::ReleaseReport;
 ///
 /// # Safety
 ///
-/// `at` must be the address of a cursor of the pool, and no view of memory at or above `at` may
-/// exist.
+/// `at` must be the address of one of the pool's cursors, and no view of memory at or above `at`
+/// may exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // The pool retains its first chunk if part of it is lent or borrowed, because this pool must

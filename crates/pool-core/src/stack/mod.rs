@@ -1,5 +1,5 @@
 //! Implements the stack layout, in which arrays are placed one after another in a chunk of memory.
-//! A scope consists of the address of the next array and a pointer to the pool's state. An acquire
+//! A scope consists of the next array's address and a pointer to the pool's state. An acquire
 //! compares the address of the next array with the end of the chunk. No code runs when a scope
 //! ends, because the outer scope has its own copy of the address.
 //!
@@ -11,17 +11,17 @@
 //! # Invariants
 //!
 //! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. A cursor
-//!    address in a chunk is between the chunk's start and end. A stray address is `STRAY`, or an
-//!    address that is no longer in a chunk. No array of the pool is below a stray cursor. A chunk
-//!    is freed only if all cursors that may still be used are at its start or in earlier chunks.
-//!    `STRAY` is above every end. A pool never uses a new chunk that contains a stray cursor,
-//!    because the bytes below a cursor in its chunk count as handed out.
+//!    address in a chunk is between the chunk's start and end. A stray address is either `STRAY` or
+//!    an address that is no longer in a chunk. No array of the pool is below a stray cursor. A
+//!    chunk is freed only if all cursors that may still be used are at its start or in earlier
+//!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
+//!    cursor, because the bytes below a cursor in its chunk count as handed out.
 //!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
-//!    consists of the rest of the cursor's chunk and all later chunks. Only this memory is zeroed,
-//!    freed, discarded, or handed out. A cursor moves backward only over the last array. A cursor
-//!    moves backward only if filling the array failed, or if the array was a vector that became a
-//!    slice of fewer elements.
+//!    consists of the remainder of the cursor's chunk and all later chunks. Only this memory is
+//!    zeroed, freed, discarded, or handed out. A cursor moves backward only over the last array. A
+//!    cursor moves backward only if filling the array failed, or if the array was a vector that
+//!    became a slice of fewer elements.
 //!
 //! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
 //!    chunk**. Both of these ends are null unless the pool is *settled* and is not marked as busy.

@@ -10,7 +10,7 @@
 //! pool's arrays. The outer pool's next pass then begins with a chunk that is large enough for both
 //! pools. The inner pool can then borrow all of the memory that it needs. The inner pool therefore
 //! frees its chunks when it next enters the chain. If all passes are identical, the thread
-//! therefore uses a single chunk. This chunk belongs to the outermost pool, and is as large as the
+//! therefore uses a single chunk. This chunk belongs to the outermost pool and is as large as the
 //! peak number of live bytes.
 //!
 //! If the scope of an outer pool stays open, that pool does not begin another pass and cannot merge

@@ -29,7 +29,7 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use on the pool's thread, and must contain at
+    /// The view that stores this reference must be in use on the pool's thread and must contain at
     /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {

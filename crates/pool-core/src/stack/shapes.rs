@@ -27,8 +27,8 @@ type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `at` must be the address of a cursor of the pool. No reference
-/// into a set at or above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be the address of one of the pool's cursors. No
+/// reference into a set at or above the cursor's offset may be in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -134,7 +134,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // guarantees that no reference into the set is in use.
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
         state.shape_hits.increment();
-        // SAFETY: this reference is derived from the reference above, and is the only reference to
+        // SAFETY: this reference is derived from the reference above and is the only reference to
         // the set during `'s`.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }

@@ -400,7 +400,7 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector that previously ended at `old` now ends at the lower address `new`.
+    /// Records that the end of a vector has moved down from `old` to `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -509,7 +509,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Returns the statistics that any thread may read while the pool is live. The statistics do
-    /// not include the sizes of the lists of chunks, names, and shapes.
+    /// not include the sizes of the chunk, name, and shape lists.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();

@@ -142,8 +142,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// `f` must not move a [`HeldPool`] out of its reference, and must not swap it with another
-    /// one.
+    /// `f` must not move a [`HeldPool`] out of its reference and must not swap it with another one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {

@@ -242,7 +242,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares`, and moves the replaced
+    /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
     /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
     /// Nor is a pool moved if its thread has taken it during the call. Drop the released pools
