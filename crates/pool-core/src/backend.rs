@@ -43,8 +43,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialized
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate) for the block. `free` must free each block in the same way as it
-///   was allocated, even if the configuration has changed since then. `free` must never unwind. The
+///   [`allocate`](Self::allocate) for the block. `free` must match the way in which each block was
+///   allocated, even if the configuration has changed since then. `free` must never unwind. The
 ///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
 ///   not unwind.
 /// - [`align_block`](Self::align_block) returns a part of the block, and that part retains the
@@ -471,8 +471,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool that may have been
-    /// passed to [`enter`](Self::enter).
+    /// Returns a cursor like [`cursor`](Self::cursor), but for a pool that may have been passed to
+    /// [`enter`](Self::enter).
     ///
     /// # Safety
     ///
@@ -693,8 +693,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector and moves the elements if the enlarged memory has a
-    /// different address.
+    /// Enlarges a vector's memory and moves the elements if the enlarged memory has a different
+    /// address.
     ///
     /// # Errors
     ///
@@ -795,7 +795,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn note_caller(&self) {}
 }
 
-/// An array that a handle refers to.
+/// An array to which a handle refers.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
@@ -912,8 +912,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type and must be the last
-    /// memory that its cursor moved past. No other handle may have the same `serial`.
+    /// The memory must be reserved for `length` elements of the handle's type and must be the
+    /// memory that its cursor most recently moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
     /// Records that the first `length` elements of the array may become uninitialized after this

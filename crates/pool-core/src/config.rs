@@ -173,7 +173,8 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
+    /// Returns `true` if a debugging mode is enabled in which every acquire calls the cold
+    /// function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
@@ -207,7 +208,7 @@ impl Default for PoolConfig {
 ///
 /// For each slot, `compact` considers the lengths that were acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
-/// each slot. A slot keeps its block if no lengths were sampled for it.
+/// each slot. A slot retains its block if no lengths were sampled for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
     /// The minimum size of a block that is replaced, as a multiple of the largest sampled size. The

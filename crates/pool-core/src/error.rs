@@ -73,17 +73,17 @@ pub enum PoolError<E> {
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array that the handle refers to was freed, for example by a rewind, or its slot was
+    /// The array to which the handle refers was freed, for example by a rewind, or its slot was
     /// handed out again.
     StaleHandle {
-        /// The number of the slot that the handle refers to.
+        /// The number of the slot to which the handle refers.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
     /// Two handles that were passed to the same call are equal.
     RepeatedHandle {
-        /// The number of the slot that both handles refer to.
+        /// The number of the slot to which both handles refer.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation, such as an allocator's

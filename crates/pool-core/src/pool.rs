@@ -89,8 +89,8 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees all of the pool's blocks. The pool keeps its slots, so the next acquire from each slot
-    /// allocates a new block.
+    /// Frees all of the pool's blocks. The pool retains its slots, so the next acquire from each
+    /// slot allocates a new block.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
@@ -137,7 +137,7 @@ impl<B: PoolBackend> Pool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, the pool
-    /// keeps its previous configuration.
+    /// retains its previous configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: the pool is borrowed exclusively, so no scope is open and no view is in use.
         Ok(unsafe { self.state().configure(config) }?)

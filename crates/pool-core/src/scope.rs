@@ -63,10 +63,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
-///   does not use the block of its slot until the first push. The first push then hands out the
-///   block, as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep`
-///   swaps blocks as a growing vector does. The closure passed to `keep` must work for any lifetime
-///   of the inner scope. Therefore, only the array that the closure returns can outlive the inner
+///   does not use its slot's block until the first push. The first push then hands out the block,
+///   as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
+///   blocks as a growing vector does. The closure passed to `keep` must work for any lifetime of
+///   the inner scope. Therefore, only the array that the closure returns can outlive the inner
 ///   scope.
 /// - A box or an allocator owns memory that the cursor has moved past, as a view does. Only the
 ///   allocator itself reuses memory that its collections free, and only at the end of its chunk.

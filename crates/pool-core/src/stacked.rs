@@ -137,7 +137,7 @@ pub enum BlockOf<Block> {
     note = "use the backend itself, without `Stacked`: its pools have slots"
 )]
 pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
-    /// Returns the address of a block.
+    /// Returns a block's address.
     fn address(block: Self::Block) -> NonNull<u8>;
 
     /// Returns the block that begins at the given address.

@@ -92,7 +92,7 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Returns [`ShapeError::SplitOutOfRange`] if `index` is greater than the length of the view.
+    /// Returns [`ShapeError::SplitOutOfRange`] if `index` is greater than the view's length.
     fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
     /// Returns a part of the view with the same lifetime as the view itself.

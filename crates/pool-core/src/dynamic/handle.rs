@@ -12,10 +12,10 @@ use crate::error::PoolError;
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains the identity of its pool and a serial. The identity is unique in the process,
-/// and the pool never reuses a serial. The identity and the serial are each 64 bits wide. A method
-/// that receives a handle returns an error if the handle belongs to another pool, or if a rewind
-/// has freed the handle's array.
+/// A handle contains its pool's identity and a serial. The identity is unique in the process, and
+/// the pool never reuses a serial. The identity and the serial are each 64 bits wide. A method that
+/// receives a handle returns an error if the handle belongs to another pool, or if a rewind has
+/// freed the handle's array.
 ///
 /// A handle determines the element type of its array and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
@@ -42,7 +42,7 @@ pub struct Handle<T> {
     pool: u64,
     serial: u64,
     slot: usize,
-    /// A marker that makes the handle `Send` and `Sync` only if `T` is.
+    /// A marker that allows the handle to be `Send` or `Sync` only if `T` is.
     element: PhantomData<T>,
     /// A marker that makes the handle invariant in `T`. Invariance is required because a value that
     /// is written through one copy of a handle can be read through another copy.
@@ -90,7 +90,7 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// Returns the slot and the length of the array that a current handle refers to.
+/// Returns the slot and the length of the array to which a current handle refers.
 ///
 /// A handle is invariant in its element type `T`. The handle was therefore created by an acquire of
 /// `T`, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array
@@ -139,7 +139,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
 /// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
-/// reference, its arrays can only be read.
+/// reference, its arrays are read-only.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
@@ -249,7 +249,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns a view of the array that a handle refers to.
+    /// Returns a view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -264,7 +264,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array that a handle refers to.
+    /// Returns an exclusive view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -280,7 +280,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays to which several handles refer.
     ///
     /// # Errors
     ///

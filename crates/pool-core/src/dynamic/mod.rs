@@ -117,8 +117,8 @@ pub use handle::{Handle, Handles};
 /// });
 /// ```
 pub struct DynamicPool<B: PoolBackend> {
-    /// A cursor at the slot after the last slot that was handed out. The field is declared before
-    /// the pool, so the cursor is dropped before the pool.
+    /// A cursor at the slot that follows the last handed-out slot. The field is declared before the
+    /// pool, so the cursor is dropped before the pool.
     cursor: Cursor<B>,
     /// The number of active slots at each checkpoint. The element with index 0 is the root, which
     /// is never removed.
@@ -222,7 +222,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(())
     }
 
-    /// Frees all slots and removes all checkpoints. The pool keeps its blocks.
+    /// Frees all slots and removes all checkpoints. The pool retains its blocks.
     pub fn reset(&mut self) {
         self.checkpoints.truncate(1);
         self.move_to(0);
@@ -245,7 +245,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns a view of the array that a handle refers to.
+    /// Returns a view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array that a handle refers to.
+    /// Returns an exclusive view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays to which several handles refer.
     ///
     /// # Errors
     ///
@@ -376,8 +376,9 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Safety
     ///
-    /// `memory` must be the last memory that this cursor moved past. `memory` must be reserved for
-    /// `length` elements of `T`, and these elements must be valid before the handle is first used.
+    /// `memory` must be the memory that this cursor most recently moved past. `memory` must be
+    /// reserved for `length` elements of `T`, and these elements must be valid before the handle is
+    /// first used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
@@ -386,8 +387,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: this is the last memory that the cursor moved past, and no view of the
-                // memory has been created.
+                // SAFETY: this is the memory that the cursor most recently moved past, and no view
+                // of the memory has been created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)
             }

@@ -16,7 +16,7 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A vector with a fixed capacity, stored in the memory of a pool.
+/// A vector with a fixed capacity, stored in a pool's memory.
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
 /// scopes may be opened while elements are being pushed. The vector dereferences to a slice of the
@@ -169,7 +169,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends all elements of an iterator. If an element does not fit, the vector keeps the
+    /// Appends all elements of an iterator. If an element does not fit, the vector retains the
     /// elements that were already appended.
     ///
     /// # Errors

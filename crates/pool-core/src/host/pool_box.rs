@@ -48,7 +48,7 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// The value cannot outlive the data that it refers to, because dropping the value may use that
+/// The value cannot outlive the data to which it refers, because dropping the value may use that
 /// data:
 ///
 /// ```compile_fail,E0597
@@ -190,7 +190,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the memory was acquired for one value of `T` and is aligned for `T`, and no view
         // of it exists.
         unsafe { place.write(value) };
-        // SAFETY: the address of a block is never null.
+        // SAFETY: a block's address is never null.
         let value = unsafe { NonNull::new_unchecked(place) };
         Ok(PoolBox { value, owner: PhantomData })
     }
@@ -242,7 +242,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         }
         mem::forget(values);
         let slice = ptr::slice_from_raw_parts_mut(start, length);
-        // SAFETY: the address of a block is never null.
+        // SAFETY: a block's address is never null.
         let value = unsafe { NonNull::new_unchecked(slice) };
         Ok(PoolBox { value, owner: PhantomData })
     }

@@ -13,7 +13,7 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A growable vector in the memory of a pool.
+/// A growable vector in a pool's memory.
 ///
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
@@ -154,7 +154,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`Scope::try_acquire`]. The vector keeps the elements that were
+    /// Returns the same errors as [`Scope::try_acquire`]. The vector retains the elements that were
     /// appended before the error.
     pub fn try_extend(
         &mut self,
@@ -340,7 +340,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.scope
     }
 
-    /// Returns the memory of the vector.
+    /// Returns the vector's memory.
     pub(super) fn memory(&self) -> Memory<'s, B> {
         self.memory
     }

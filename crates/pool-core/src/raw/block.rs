@@ -36,8 +36,8 @@ pub(super) unsafe fn install<B: PoolBackend>(
     drop(old);
 }
 
-/// Empties an idle slot and frees its block. Returns the size of the block in bytes, or 0 if the
-/// slot had no block.
+/// Empties an idle slot and frees its block. Returns the block's size in bytes, or 0 if the slot
+/// had no block.
 ///
 /// # Safety
 ///
@@ -56,8 +56,8 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
 /// # Safety
 ///
 /// The slot must be idle and must have a block. The pool must be marked as busy or exclusively
-/// borrowed. The caller must own `spare`, and `spare` must have been allocated in the same way as
-/// this pool's blocks.
+/// borrowed. The caller must own `spare`, which must have been allocated in the same way as this
+/// pool's blocks.
 pub(super) unsafe fn take_out<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     spare: Option<LooseBlock<B::Block>>,

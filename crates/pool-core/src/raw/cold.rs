@@ -1,6 +1,6 @@
 //! Implements the cold function, which handles the rare cases of an acquire. The rare cases include
-//! the end of a table, the first use of a slot, a block that is too small, an armed slot, and a
-//! length of zero.
+//! the end of a table, a slot's first use, a block that is too small, an armed slot, and a length
+//! of zero.
 //!
 //! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
 //! user code, the pool is marked as busy and the slot at the cursor advertises 0 words (invariant
@@ -136,8 +136,8 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     }
 }
 
-/// Hands out the block of a vector's slot that was acquired for zero elements. The vector calls
-/// this function before it writes its first `length` elements of `T` to the block. `cursor` is the
+/// Hands out the block of a slot that a vector acquired for zero elements. The vector calls this
+/// function before it writes its first `length` elements of `T` to the block. `cursor` is the
 /// cursor of the slot's scope.
 ///
 /// # Errors

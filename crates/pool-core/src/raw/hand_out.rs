@@ -112,8 +112,8 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: the block of a slot has not been replaced since a view armed the slot. The block
-        // is therefore still the block of that view.
+        // SAFETY: a slot's block has not been replaced since a view armed the slot. The block is
+        // therefore still the block of that view.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;

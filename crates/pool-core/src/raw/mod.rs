@@ -21,7 +21,7 @@
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
 //!
-//!    A scope's cursor steps only forward, except that it may step back over the last acquired slot
+//!    A scope's cursor moves only forward, except that it may move back over the last acquired slot
 //!    if no view of that slot exists. An inner scope starts at its outer scope's cursor. The borrow
 //!    checker ensures that the outer scope's cursor does not move while the inner scope or one of
 //!    its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no
@@ -39,9 +39,9 @@
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
 //!    out a block only if its slot advertises it, and such a slot has no pending work.
 //!
-//! 6. Before the block of a slot is freed, the slot is emptied, which clears the slot's advertised
-//!    words, size, serial, and shape set. A slot is filled only after its new block has been
-//!    allocated. A panic or an error at any point therefore leaves the slot valid.
+//! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
+//!    serial, and shape set. A slot is filled only after its new block has been allocated. A panic
+//!    or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
 //!    scopes and raw slots are not `Send`. Other threads read only the counters (see the `count`

@@ -53,7 +53,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
         // SAFETY: the root points to the first table of a live pool, and the `state` field never
         // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the state of a pool lives for as long as the pool does.
+        // SAFETY: a pool's state lives for as long as the pool does.
         unsafe { state.as_ref() }
     }
 
@@ -83,7 +83,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     #[inline(always)]
     unsafe fn from_raw(address: *mut ()) -> Self {
-        // SAFETY: the address of a table is never null.
+        // SAFETY: a table's address is never null.
         Self(unsafe { NonNull::new_unchecked(address.cast()) })
     }
 }

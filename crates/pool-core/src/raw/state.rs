@@ -46,7 +46,7 @@ pub struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// Creates the state of a new pool that has no table yet. `id` is the identity of the pool.
+    /// Creates the state of a new pool that has no table yet. `id` is the pool's identity.
     pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
             context,

@@ -112,8 +112,8 @@ impl<B: PoolBackend> Table<B> {
     /// `table` must be live, and `index` must be at most `SLOTS`.
     #[inline]
     pub(super) unsafe fn slot(table: NonNull<Self>, index: usize) -> NonNull<Slot<B>> {
-        // SAFETY: `slots` is the first field of a `repr(C)` struct, so the address of the table is
-        // the address of slot 0. The caller guarantees that `index` is within the array.
+        // SAFETY: `slots` is the first field of a `repr(C)` struct, so the table's address is the
+        // address of slot 0. The caller guarantees that `index` is within the array.
         unsafe { table.cast::<Slot<B>>().add(index) }
     }
 
@@ -161,9 +161,9 @@ impl<B: PoolBackend> Table<B> {
     pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
-        // SAFETY: every slot is inside a table, and the address of a table is a multiple of
-        // `ALIGN`. The table's address is therefore the slot's address rounded down to a multiple
-        // of `ALIGN` and is not null.
+        // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`. The
+        // table's address is therefore the slot's address rounded down to a multiple of `ALIGN` and
+        // is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

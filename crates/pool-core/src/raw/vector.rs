@@ -66,9 +66,9 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Swaps the block of the vector's slot with the next slot's block, which has room for `capacity`
-/// elements. The old block then belongs to the next slot and retains the vector's elements until
-/// the new block is used.
+/// Swaps the vector's block with the next slot's block, which has room for `capacity` elements. The
+/// old block then belongs to the next slot and retains the vector's elements until the new block is
+/// used.
 ///
 /// # Safety
 ///

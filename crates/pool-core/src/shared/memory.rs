@@ -71,7 +71,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self, PoolError<B::Error>>;
 
-    /// Returns the size of the block in bytes.
+    /// Returns the block's size in bytes.
     #[doc(hidden)]
     fn bytes(&self) -> usize;
 

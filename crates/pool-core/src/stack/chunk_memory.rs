@@ -48,7 +48,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
     // after all work on the block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
-    // SAFETY: the address of a block is never null.
+    // SAFETY: a block's address is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
     // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
     // view of it is in use.

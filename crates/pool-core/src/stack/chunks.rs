@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// A chunk of memory for arrays. A chunk is either a block from the backend, without the block's
-/// last line, or a part of another pool's chunk.
+/// last line, or part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block, or null if the chunk is borrowed.
@@ -34,7 +34,7 @@ impl Chunk {
         self.live_before + (at.addr() - self.start.addr())
     }
 
-    /// Returns `true` if the chunk is a part of another pool's chunk.
+    /// Returns `true` if the chunk is part of another pool's chunk.
     pub(super) fn is_borrowed(&self) -> bool {
         self.block.is_null()
     }

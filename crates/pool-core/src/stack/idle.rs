@@ -65,8 +65,8 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: `block` is the block of a chunk, and `block_bytes` is the size of that block. The
-    // caller guarantees that no view of memory at or above the cursor exists.
+    // SAFETY: `block` is a chunk's block, and `block_bytes` is that block's size. The caller
+    // guarantees that no view of memory at or above the cursor exists.
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 

@@ -86,7 +86,7 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
     }
 
-    /// Returns the state of the pool.
+    /// Returns the pool's state.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
         // SAFETY: the pool outlives `'s`, as `new` requires, and only shared references to its

@@ -1,7 +1,7 @@
 //! Implements the stack layout, in which arrays are placed one after another in a chunk of memory.
 //! A scope consists of the next array's address and a pointer to the pool's state. An acquire
-//! compares the address of the next array with the end of the chunk. No code runs when a scope
-//! ends, because the outer scope has its own copy of the address.
+//! compares the next array's address with the end of the chunk. No code runs when a scope ends,
+//! because the outer scope has its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the remainder of a chunk that
 //! belongs to another pool of the same thread. The other pool's chunk ends at the start of the

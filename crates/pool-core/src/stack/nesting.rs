@@ -27,9 +27,9 @@
 //!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
 //!   pool in the chain therefore refers to an idle pool, so another thread can release the idle
 //!   pool.
-//! - Another thread may replace a pool whose entry is in use. The entry still stores the address of
-//!   the pool that entered the chain, so that pool also leaves the chain. The replacement is not in
-//!   the chain and owns all of its memory.
+//! - Another thread may replace a pool whose entry is in use. The entry still stores the original
+//!   pool's address, so the original pool also leaves the chain. The replacement is not in the
+//!   chain and owns all of its memory.
 //! - **A pool has not changed while its `is_lean` flag is set.** The `enter_rarely` function checks
 //!   the pool before it sets the flag. Every operation that changes the pool's chunks, counters,
 //!   ranges, or modes either calls `set_ends` or schedules a merge. Either step clears the flag.

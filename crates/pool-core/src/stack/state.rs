@@ -58,7 +58,7 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
     /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays that handles refer to, in the order in which they were handed out. The field is
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
@@ -98,7 +98,7 @@ pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 /// The number of hints to shape sets, which is a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array that a handle refers to.
+/// An array to which a handle refers.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -121,7 +121,7 @@ pub(super) struct Neighbours<B: StackedBackend> {
     pub(super) outer: Link<B>,
     /// The pool whose `outer` field refers to this pool.
     pub(super) inner: Link<B>,
-    /// The pool that lends the memory of this pool's first chunk.
+    /// The pool that lends this pool the memory of its first chunk.
     pub(super) lender: Link<B>,
     /// The pool that borrows the upper part of this pool's first chunk as its own first chunk.
     pub(super) borrower: Link<B>,
@@ -503,7 +503,7 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the number of arrays that handles refer to.
+    /// Returns the number of arrays to which handles refer.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }

@@ -164,7 +164,7 @@ impl<B: PoolBackend> HeldPool<B> {
         // The vector contains exactly one element, so the conversion does not reallocate it.
         let boxed: Box<[Entry<B>]> = memory.into_boxed_slice();
         let entry = Box::into_raw(boxed).cast::<Entry<B>>();
-        // SAFETY: the address of a box is never null.
+        // SAFETY: a box's address is never null.
         Ok(Self { entry: unsafe { NonNull::new_unchecked(entry) } })
     }
 
@@ -220,8 +220,8 @@ impl<B: PoolBackend> HeldPool<B> {
     }
 
     /// Removes from the chain the pool that this entry added to it, even if another pool has since
-    /// replaced it in the entry. Returns `false` if the pool is the innermost pool in the chain of
-    /// another list. If the method returns `false`, the pool remains in use, and the caller must
+    /// replaced it in the entry. Returns `false` if the pool is the innermost pool in another
+    /// list's chain. If the method returns `false`, the pool remains in use, and the caller must
     /// leak the entry.
     #[inline(always)]
     #[must_use]

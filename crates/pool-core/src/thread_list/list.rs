@@ -113,7 +113,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Puts an entry into the list. If the list is closed, the method frees the entry together with
-    /// its pool. If the entry's pool is still the innermost pool in the chain of another list, the
+    /// its pool. If the entry's pool is still the innermost pool in another list's chain, the
     /// method leaks the entry.
     #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {

@@ -4,8 +4,8 @@
 //!
 //! # The protocol
 //!
-//! A list consists of linked *entries*, and each entry contains the address of a pool. A thread
-//! that takes an entry first unlinks the entry and then loads its pool's address. Another thread
+//! A list consists of linked *entries*, and each entry contains a pool's address. A thread that
+//! takes an entry first unlinks the entry and then loads its pool's address. Another thread
 //! releases an idle pool in four steps:
 //!
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
@@ -35,8 +35,8 @@
 //!   the time the entry was put into the list. The owner always stores the head with release
 //!   ordering, even when it takes an entry. The walk loads the head with acquire ordering. Every
 //!   use of the pool that begins after T belongs to a call to `take` that also begins after T. The
-//!   `take` method loads the address of the pool after it has stored the head. A call to `take`
-//!   after T therefore loads the address after X and obtains the new pool's address.
+//!   `take` method loads the pool's address after it has stored the head. A call to `take` after T
+//!   therefore loads the address after X and obtains the new pool's address.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.

@@ -42,7 +42,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         memory.push(Self { list, config, entries: null_mut(), count: 0, next: null_mut() });
         // The vector contains exactly one element, so the conversion does not reallocate it.
         let record = Box::into_raw(memory.into_boxed_slice()).cast::<Self>();
-        // SAFETY: the address of a box is never null.
+        // SAFETY: a box's address is never null.
         Ok(unsafe { NonNull::new_unchecked(record) })
     }
 
