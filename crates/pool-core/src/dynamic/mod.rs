@@ -283,7 +283,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// Returns the same errors as [`get`](Self::get). The method also returns
-    /// [`PoolError::RepeatedHandle`] if two of the handles are the same.
+    /// [`PoolError::RepeatedHandle`] if two of the handles are equal.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

@@ -28,7 +28,7 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         }
         // SAFETY: the slot is live, and no reference to it exists.
         let own_block = unsafe { &raw mut (*self.slot.as_ptr()).block };
-        // SAFETY: the slot `other` is live, and no reference to it exists.
+        // SAFETY: `other` is live, and no reference to it exists.
         let other_block = unsafe { &raw mut (*other.slot.as_ptr()).block };
         // SAFETY: both pointers are valid, and they are distinct because the slots are distinct.
         unsafe { ptr::swap(own_block, other_block) };

@@ -101,8 +101,8 @@ impl<B: PoolBackend> State<B> {
         unsafe { SlotPointer::new(slot) }
     }
 
-    /// Returns the address of slot `number`. If `number` is the number of slots, the method returns
-    /// the address of the sentinel at the end of the last table.
+    /// Returns the address of slot `number`. If `number` equals the number of slots, the method
+    /// returns the address of the sentinel at the end of the last table.
     ///
     /// # Safety
     ///
