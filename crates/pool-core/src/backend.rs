@@ -212,8 +212,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
     /// return before the memory is available. A pool calls this method after it has freed idle
     /// blocks, at the end of `trim`, `compact`, and `clear`. A pool also calls this method before
-    /// its last attempt to allocate a block. `settle` is never called in steady state, and it must
-    /// not unwind.
+    /// its last attempt to allocate a block. `settle` is never called in the steady state, and it
+    /// must not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -596,8 +596,8 @@ pub trait PoolState<B: PoolBackend> {
 }
 
 /// A scope's position in its pool's memory. A reservation checks that enough memory is available at
-/// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backwards
-/// only if filling the memory failed and nothing has been acquired since.
+/// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backward only
+/// if filling the memory failed and nothing has been acquired since.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;

@@ -111,7 +111,7 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Fails if `destination` has a different length or if the memory cannot be read.
+    /// Returns an error if `destination` has a different length or if the memory cannot be read.
     fn copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: PodElement;
@@ -121,7 +121,8 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Fails if the host cannot allocate the vector or if the view's memory cannot be read.
+    /// Returns an error if the host cannot allocate the vector or if the view's memory cannot be
+    /// read.
     fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
@@ -161,7 +162,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot enqueue the write.
+    /// Returns an error if the backend cannot enqueue the write.
     fn fill_with_value(&mut self, value: Self::Element) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -170,7 +171,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot enqueue the write.
+    /// Returns an error if the backend cannot enqueue the write.
     fn fill_with_zeros(&mut self) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -180,7 +181,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if `source` has a different length or if the backend cannot copy the elements.
+    /// Returns an error if `source` has a different length or if the backend cannot copy the
+    /// elements.
     fn copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -193,7 +195,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if `source` has a different length or if the backend cannot copy the elements.
+    /// Returns an error if `source` has a different length or if the backend cannot copy the
+    /// elements.
     fn copy_from<'a>(&mut self, source: <Self as LendView<'a>>::Shared) -> Result<(), Self::Error>
     where
         Self: 'a,

@@ -25,7 +25,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire`](Self::acquire).
+    /// The fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// The fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
+    /// The fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_from`](Self::acquire_from).
+    /// The fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///

@@ -183,7 +183,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`checkpoint`](Self::checkpoint).
+    /// The fallible version of [`checkpoint`](Self::checkpoint).
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_from_iter`](Self::acquire_from_iter).
+    /// The fallible version of [`acquire_from_iter`](Self::acquire_from_iter).
     ///
     /// # Errors
     ///

@@ -95,7 +95,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    /// The fallible version of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
     ///
     /// # Errors
     ///

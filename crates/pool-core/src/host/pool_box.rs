@@ -176,7 +176,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`boxed`](Self::boxed).
+    /// The fallible version of [`boxed`](Self::boxed).
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`boxed_slice`](Self::boxed_slice).
+    /// The fallible version of [`boxed_slice`](Self::boxed_slice).
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_vec`](Self::acquire_vec).
+    /// The fallible version of [`acquire_vec`](Self::acquire_vec).
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`push`](Self::push).
+    /// The fallible version of [`push`](Self::push).
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`extend_from_slice`](Self::extend_from_slice).
+    /// The fallible version of [`extend_from_slice`](Self::extend_from_slice).
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`reserve`](Self::reserve).
+    /// The fallible version of [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`insert`](Self::insert).
+    /// The fallible version of [`insert`](Self::insert).
     ///
     /// # Errors
     ///
@@ -253,7 +253,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`resize`](Self::resize).
+    /// The fallible version of [`resize`](Self::resize).
     ///
     /// # Errors
     ///
@@ -276,7 +276,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`append`](Self::append).
+    /// The fallible version of [`append`](Self::append).
     ///
     /// # Errors
     ///

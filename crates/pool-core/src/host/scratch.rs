@@ -42,7 +42,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`scratch`](Self::scratch).
+    /// The fallible version of [`scratch`](Self::scratch).
     ///
     /// # Errors
     ///

@@ -93,7 +93,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_with`](Self::acquire_with).
+    /// The fallible version of [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_uninit`](Self::acquire_uninit).
+    /// The fallible version of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// # Errors
     ///

@@ -32,9 +32,9 @@
 //!    array of an inner scope that has ended.
 //!
 //!    A vector that was acquired without capacity owns its slot but uses no byte of the slot's
-//!    block. No view of the block exists until the vector is first used, which hands out the block.
-//!    Until the block is handed out, it may be grown, freed, and swapped like the block of an idle
-//!    slot.
+//!    block. No view of the block exists until the vector's first use, when the block is handed
+//!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
+//!    idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
 //!    out a block only if its slot advertises it, and such a slot has no pending work.

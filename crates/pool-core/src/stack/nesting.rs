@@ -20,9 +20,9 @@
 //! # Why this is sound
 //!
 //! - **A pool in the chain is live.** A pool enters the chain when its thread takes it from the
-//!   list, and leaves the chain before its thread puts it back. Any thread may free a pool that is
-//!   in a list or was replaced in one (see the `thread_list` module). A leaked pool stays in the
-//!   chain forever.
+//!   list, and leaves the chain before its thread puts it back. Another thread may free a pool only
+//!   if the pool is in a list or was replaced in one (see the `thread_list` module). A leaked pool
+//!   stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
 //!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
 //!   pool in the chain therefore refers to an idle pool, so another thread can release the idle
