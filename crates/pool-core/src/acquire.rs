@@ -50,9 +50,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
         // Unlike `try_acquire`, this method calls a cold function that panics if an error occurs.
-        // The cold function therefore returns a slot instead of a `Result`, so the hot path has to
-        // check only the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not been
-        // handed out, so nothing borrows its cached shapes.
+        // The cold function returns a slot instead of a `Result`, so the hot path has to check only
+        // the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed
+        // out, so nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
         // the reservation, because acquires fail with `PoolError::Reentered` while a slot is

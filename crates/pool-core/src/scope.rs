@@ -42,7 +42,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
 ///   `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be filled,
-///   has no view, and is the slot that was acquired last.
+///   has no view, and is the most recently acquired slot.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,

@@ -53,9 +53,9 @@ use crate::slot_ref::SlotRef;
 /// # Nested scopes of one thread
 ///
 /// A thread-local scope that is opened inside another one borrows the unused remainder of the outer
-/// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
-/// the chain needs memory only for its live bytes. The borrowed memory is returned when the inner
-/// guard is dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
+/// scope's chunk. In a chain of function calls, each function can open its own scope, and the chain
+/// needs memory only for its live bytes. The borrowed memory is returned when the inner guard is
+/// dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///
 /// | | |

@@ -50,7 +50,7 @@ use crate::nd_array::NdView;
 /// A function that is generic over the backend should accept by value the views that it writes, and
 /// its callers should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
 /// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
-/// view. If such a function uses `?` on a part of a view that it has acquired, the compiler reports
+/// view. If such a function uses `?` on part of a view that it has acquired, the compiler reports
 /// that the view "does not live long enough":
 ///
 /// ```

@@ -108,7 +108,7 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is less than the number of active slots, and therefore less than the
+    // SAFETY: the number is less than the number of active slots, and is therefore less than the
     // number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {

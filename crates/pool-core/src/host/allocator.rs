@@ -306,8 +306,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // In a stack, each address belongs to at most one chunk, and the end of one chunk is never
-        // the start of another chunk. If the addresses are equal, the new memory therefore extends
-        // the current chunk.
+        // the start of another chunk. If the addresses are equal, the new memory extends the
+        // current chunk.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);

@@ -31,12 +31,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Memory held in a loop
     ///
     /// Keeping a slice swaps its block with the block of the outer scope's next slot. In a loop
-    /// that calls `keep`, the temporaries of each iteration therefore use the blocks of different
-    /// slots. If a temporary is much larger than the kept array, each iteration may therefore grow
-    /// another slot. For example, a loop keeps 100 arrays of 64 bytes and computes each of them
-    /// with a temporary array of 1 MiB. The loop allocates memory in its first 100 runs, after
-    /// which the pool holds 101 MiB. Acquire a large temporary once, before the loop. In a
-    /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
+    /// that calls `keep`, each iteration's temporaries use the blocks of different slots. If a
+    /// temporary is much larger than the kept array, each iteration may grow another slot. For
+    /// example, a loop keeps 100 arrays of 64 bytes and computes each of them with a temporary
+    /// array of 1 MiB. The loop allocates memory in its first 100 runs, after which the pool holds
+    /// 101 MiB. Acquire a large temporary once, before the loop. In a [stack](crate::Stacked), the
+    /// pool would hold only 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

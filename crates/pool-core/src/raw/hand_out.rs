@@ -202,9 +202,9 @@ unsafe fn grow<B: PoolBackend>(
 ///
 /// Above `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor specifies is added to a
 /// block. The pool retains a block's surplus bytes until the next trim, and large blocks rarely
-/// grow. If lengths vary at random, a slot's block therefore ends up 12.5% larger than the slot's
-/// longest array. With the full default factor, the block would end up 50% larger. If lengths
-/// increase slowly, the number of times that a block grows is still logarithmic.
+/// grow. If lengths vary at random, a slot's block ends up 12.5% larger than the slot's longest
+/// array. With the full default factor, the block would end up 50% larger. If lengths increase
+/// slowly, the number of times that a block grows is still logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

@@ -5,10 +5,10 @@
 //!
 //! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
 //! returned block goes to a common shard. All threads acquire blocks from the common shards. If one
-//! thread acquires a block and another returns it, both steps therefore require a lock but no
-//! barrier. The pool searches the magazines of other threads only if it would otherwise hold too
-//! much memory or if it cannot grow. Without the `std` feature, or without a barrier on all
-//! threads, all blocks go through the common shards.
+//! thread acquires a block and another returns it, both steps require a lock but no barrier. The
+//! pool searches the magazines of other threads only if it would otherwise hold too much memory or
+//! if it cannot grow. Without the `std` feature, or without a barrier on all threads, all blocks go
+//! through the common shards.
 //!
 //! # How long it lives
 //!

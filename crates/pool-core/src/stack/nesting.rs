@@ -9,9 +9,9 @@
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
 //! pool's arrays. The outer pool's next pass then begins with a chunk that is large enough for both
 //! pools. The inner pool can then borrow all of the memory that it needs. The inner pool therefore
-//! frees its chunks when it next enters the chain. If all passes are identical, the thread
-//! therefore uses a single chunk. This chunk belongs to the outermost pool and is as large as the
-//! peak number of live bytes.
+//! frees its chunks when it next enters the chain. If all passes are identical, the thread uses a
+//! single chunk. This chunk belongs to the outermost pool and is as large as the peak number of
+//! live bytes.
 //!
 //! If the scope of an outer pool stays open, that pool does not begin another pass and cannot merge
 //! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
@@ -24,8 +24,8 @@
 //!   if the pool is in a list or was replaced in one (see the `thread_list` module). A leaked pool
 //!   stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
-//!   pool in the chain therefore refers to an idle pool, so another thread can release the idle
+//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module).
+//!   Therefore, no pool in the chain refers to an idle pool, so another thread can release the idle
 //!   pool.
 //! - Another thread may replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
