@@ -10,7 +10,7 @@ use crate::lengths::element_count;
 /// that stores the axis lengths. This type is `[usize; N]` or, if the rank is known only at run
 /// time, [`DynamicShape`](crate::DynamicShape).
 ///
-/// The elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
+/// Elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
 /// `as_mut_slice` return the array's elements in row-major order. With the `ndarray` feature of the
 /// host backend, an array can be converted into an `ndarray` view.
 #[derive(Clone, Copy, Debug)]

@@ -304,8 +304,8 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The magazine must remain live until it is released. `cell` must be the cell of the calling
-    /// thread, and that thread must not be using another magazine.
+    /// The magazine must remain live until it is released. `cell` must be the calling thread's
+    /// cell, and that thread must not be using another magazine.
     #[inline(always)]
     pub(super) unsafe fn try_own(
         magazine: NonNull<Shard<M>>,
@@ -357,7 +357,7 @@ impl<M> Locked<'_, M> {
     /// # Safety
     ///
     /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
-    /// the cell of the calling thread.
+    /// the calling thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
         // SAFETY: the caller guarantees that the shard is live. The function does not lock another
         // thread's magazine, because it reads `owner` before it acquires the lock.
@@ -382,7 +382,7 @@ impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the word is either in a cell or in the shard. A cell is never freed, and the
-        // shard is live until it is released. The reference covers only the atomic.
+        // shard is live until it is released. The reference covers only the atomic word.
         unsafe { self.word.as_ref() }.store(0, Ordering::Release);
     }
 }

@@ -188,8 +188,8 @@ impl<B: SharedBackend> Store<B> {
             return;
         }
         let Some(cell) = own_cell() else { return };
-        // SAFETY: the store is live while `self` is borrowed, and `cell` is the cell of the calling
-        // thread.
+        // SAFETY: the store is live while `self` is borrowed, and `cell` is the calling thread's
+        // cell.
         let claim = |magazine: &&_| unsafe { Locked::claim(NonNull::from(*magazine), cell) };
         let magazine = self.magazines.iter().find(claim);
         let owners = self.magazines.iter().filter(|magazine| magazine.has_owner()).count();
@@ -610,7 +610,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
     // SAFETY: the caller guarantees that the store is live, and a store's identity never changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
     // SAFETY: the magazine belongs to this store, because no other store has the same identity. The
-    // cell is the cell of the calling thread.
+    // cell is the calling thread's cell.
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 

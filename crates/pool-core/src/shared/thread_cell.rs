@@ -96,14 +96,14 @@ pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
 
-/// Stores the magazine of the calling thread in a pool. `magazine` is `None` if the pool has no
-/// magazine for the thread.
+/// Stores the calling thread's magazine in a pool. `magazine` is `None` if the pool has no magazine
+/// for the thread.
 pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
     THREAD.with(|thread| thread.homes[place_of(pool)].set(Home { pool, magazine }));
 }
 
-/// Returns the cell of the calling thread. Returns `None` if the thread is ending or if the host
-/// cannot allocate memory for a cell.
+/// Returns the calling thread's cell. Returns `None` if the thread is ending or if the host cannot
+/// allocate memory for a cell.
 pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     THREAD.with(|thread| {
         if let Some(cell) = thread.cell.get() {

@@ -309,7 +309,7 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Returns the maximum number of bytes that a chunk may lose to padding at its start.
+    /// Returns the maximum number of padding bytes at the start of a chunk.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }
