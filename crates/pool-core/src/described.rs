@@ -13,7 +13,7 @@ use crate::slot_ref::SlotRef;
 impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Acquires an array of dynamic rank and returns its parts, which include the block, the shape,
     /// and the descriptor. This method is intended for backends that store a descriptor with each
-    /// cached shape. The descriptor is either new, or unchanged since the slot last contained an
+    /// cached shape. The descriptor is either new or unchanged since the slot last contained an
     /// array with the same shape and element type.
     ///
     /// # Errors

@@ -144,8 +144,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
-/// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If the
-/// constants of a pool are created first, their blocks are no larger than needed.
+/// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If a
+/// pool's constants are created first, their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{

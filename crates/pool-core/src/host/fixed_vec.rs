@@ -333,7 +333,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Removes all elements that `keep` rejects and preserves the order of the others. If `keep`
+    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
     /// panics, the vector's length does not change, and the vector contains an unspecified
     /// selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {

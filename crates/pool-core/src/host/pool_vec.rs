@@ -312,7 +312,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.clear();
     }
 
-    /// Removes all elements that `keep` rejects and preserves the order of the others. If `keep`
+    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
     /// panics, the vector's length does not change, and the vector contains an unspecified
     /// selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {

@@ -97,7 +97,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
 }
 
 /// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes marked
-/// bytes that may be read before they are written and poisons the elements if requested.
+/// bytes that may be read before they are written, and it poisons the elements if requested.
 ///
 /// # Safety
 ///

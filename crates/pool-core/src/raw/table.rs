@@ -162,8 +162,8 @@ impl<B: PoolBackend> Table<B> {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
         // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`. The
-        // table's address is therefore the slot's address rounded down to a multiple of `ALIGN` and
-        // is not null.
+        // table's address is therefore the slot's address rounded down to a multiple of `ALIGN`,
+        // and it is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

@@ -86,7 +86,7 @@ impl<B: HostBackend> HostMemory<B> {
         Ok(())
     }
 
-    /// Zeroes all bytes of the block that may be uninitialized and poisons the array's bytes if
+    /// Zeroes all bytes of the block that may be uninitialized, and poisons the array's bytes if
     /// `poison` is `true`.
     #[cold]
     fn initialise(

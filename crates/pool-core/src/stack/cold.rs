@@ -404,9 +404,9 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes the
-/// dirty bytes if they may be read before they are written and poisons the memory if the
-/// configuration requests it.
+/// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
+/// bytes that may be read before they are written, and it poisons the memory if the configuration
+/// requests it.
 ///
 /// # Errors
 ///

@@ -75,8 +75,8 @@ impl<B: PoolBackend> ThreadList<B> {
         // The store has release ordering, because another thread that reads this head may release
         // the next entry's pool, which this thread has used.
         self.head.store(next, Ordering::Release);
-        // The address of the entry's pool must be loaded after this store, as the protocol of this
-        // module requires.
+        // The address of the entry's pool must be loaded after this store, as this module's
+        // protocol requires.
         compiler_fence(Ordering::SeqCst);
         let held = HeldPool::of(entry);
         held.enter(&self.innermost);
