@@ -1,9 +1,9 @@
-//! The acquire methods for every kind of memory. Each acquire method reserves a slot and advances
-//! the scope's cursor past it. The method then fills the slot if necessary, and builds an array of
-//! the requested shape. The backend or closure that fills a slot may itself acquire arrays from the
-//! same scope. Code that runs after a slot is reserved and before the cursor advances cannot
-//! acquire arrays, because such an acquire fails with `PoolError::Reentered`. The methods that
-//! require host-writable memory are in the `host` module.
+//! Implements the acquire methods for every kind of memory. Each acquire method reserves a slot and
+//! advances the scope's cursor past it. The method then fills the slot if necessary and builds an
+//! array of the requested shape. The backend or closure that fills a slot may itself acquire arrays
+//! from the same scope. A nested acquire that runs after a slot is reserved and before the cursor
+//! advances fails with `PoolError::Reentered`. The methods that require host-writable memory are in
+//! the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -24,10 +24,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// the memory.
     ///
     /// The shape is a length (`usize`), or a list of axis lengths (`[usize; N]` or a tuple). If the
-    /// rank is only known at run time, the shape is a `&[usize]`. The documentation of the
+    /// rank is known only at run time, the shape is a `&[usize]`. The documentation of the
     /// [`Shape`] trait lists the array type and the cost of each kind of shape. The elements are
-    /// stored in row-major order. An array without elements occupies a slot like any other array,
-    /// but uses no memory.
+    /// stored in row-major order. An empty array occupies a slot like any other array but uses no
+    /// memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -50,13 +50,13 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
         // Unlike `try_acquire`, this method calls a cold function that panics if an error occurs.
-        // The cold function therefore returns a slot instead of a `Result`, and the hot path only
-        // has to check the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not
-        // been handed out, so nothing borrows its cached shapes.
+        // The cold function returns a slot instead of a `Result`, so the hot path has to check only
+        // the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed
+        // out, so nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
-        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
-        // reservation could not acquire arrays, because an acquire fails with
-        // `PoolError::Reentered` while a slot is reserved.
+        // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
+        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // reserved.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
         // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
@@ -81,7 +81,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   same scope before it failed, the slot stays in use until the scope ends.
     /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
     ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
-    ///   subscriber or a backend.
+    ///   subscriber, or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.
@@ -110,8 +110,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: `acquire_array` reserved the slot for `length` elements, and no view of the slot
         // exists.
         let zero = |slot: Memory<'s, B>, length| unsafe { slot.zero::<T>(length) };
-        // SAFETY: all `length` elements are zeroed, and zero bytes are a valid value of every
-        // `Element`.
+        // SAFETY: all `length` elements are zeroed, and all-zero bytes are a valid value of every
+        // `Element` type.
         unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
     }
 
@@ -145,8 +145,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source` and returns it as a one-dimensional view. To obtain more axes,
-    /// call [`reshape`](crate::PoolView::reshape) on the returned view. The caller may reuse
+    /// Acquires a copy of `source` and returns it as a one-dimensional view. To give the array more
+    /// axes, call [`reshape`](crate::PoolView::reshape) on the returned view. The caller may reuse
     /// `source` as soon as this method returns.
     ///
     /// # Panics
@@ -191,9 +191,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed out, so
         // nothing borrows its cached shapes.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
-        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
-        // reservation could not acquire arrays, because an acquire fails with
-        // `PoolError::Reentered` while a slot is reserved.
+        // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
+        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
         // other view of it exists. The caller guarantees that `fill` left all elements valid.

@@ -1,6 +1,6 @@
 //! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
 //! the small types that the trait uses. The traits for memory layouts are also defined in this
-//! module, because the traits of backends and layouts refer to each other.
+//! module, because the backend and layout traits refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -20,11 +20,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// A kind of memory that pools can use, such as host memory or the memory of one GPU.
 ///
 /// A pool accesses its memory only through the methods of this trait. Everything else (slots,
-/// cursors, scopes, growth and limits) is generic over `B: PoolBackend` and is compiled separately
+/// cursors, scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately
 /// for each backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
-/// tests in `pool-conformance` cover queue order, failed allocations and lengths of up to one
+/// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
 /// mebibyte. The tests also keep a ledger of the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
 /// good starting points for new backends.
@@ -38,37 +38,36 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
 ///   power of two and at least `ALIGN`.
-/// - [`allocate`](Self::allocate) is always called with a nonzero multiple of `ALIGN` as `bytes`.
+/// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
 ///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialized
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
-/// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
-///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
-///   as the block was allocated, even if the configuration has changed since then. `free` must
-///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
-///   [`Context`](Self::Context) must not unwind.
-/// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
-///   the provenance of the block's pointer. The returned part begins less than `align` bytes after
-///   the start of the block.
+/// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
+///   [`allocate`](Self::allocate) for the block. `free` must match the way in which each block was
+///   allocated, even if the configuration has changed since then. `free` must never unwind. The
+///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
+///   not unwind.
+/// - [`align_block`](Self::align_block) returns a part of the block, and that part retains the
+///   provenance of the block's pointer. The returned part begins less than `align` bytes after the
+///   start of the block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
 ///   `Context: Send` therefore implies that blocks may move to another thread together with the
-///   context. If a backend's blocks can only be used on one thread, its `Context` must not be
+///   context. If a backend's blocks can be used only on one thread, its `Context` must not be
 ///   `Send`.
-/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) only access the first `length *
+/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
 ///   both methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must
-///   not access the memory after `'s` ends. A backend must not rely on the destructor of a view
-///   being run.
+///   not access the memory after `'s` ends. A backend must not rely on a view's destructor being
+///   run.
 ///
 /// ## Order
 ///
-/// Each pool belongs to one work queue, which is either the sequence of calls on a thread, a
-/// stream, or an ordered encoder. Work that is enqueued through a view may run later, even after
-/// the view's scope has ended. A pool hands out a block again as soon as its scope ends, even if
-/// work on the block is still pending. For each block, the following must therefore hold on the
-/// pool's queue:
+/// Each pool belongs to one work queue, which is a thread's sequence of calls, a stream, or an
+/// ordered encoder. Work that is enqueued through a view may run later, even after the view's scope
+/// has ended. A pool hands out a block again as soon as its scope ends, even if work on the block
+/// is still pending. For each block, the following must therefore hold on the pool's queue:
 ///
-/// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
+/// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill), and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work that earlier views of the
 ///   block enqueued, including reads. These methods write *before* any work that later views
 ///   enqueue. A write that takes effect immediately or bypasses the queue is incorrect unless the
@@ -81,7 +80,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
 ///   must make the pool's queue wait for the work on the other queue.
 ///
-/// Host memory that is only accessed through slices satisfies these ordering rules without
+/// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
 ///
 /// ## User code
@@ -92,9 +91,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - No method may keep a reference to the context after the method returns. A view may access the
 ///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks or a log subscriber), and that code
+///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
 ///   may use the same pool. If user code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`]. If user code calls `trim`, `compact` or `sample_lengths`, the call
+///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
 ///
@@ -105,19 +104,19 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by its
 /// index, by an identity, or by a pointer to the entry. `allocate` inserts the handle into the
 /// table, `free` removes the handle in queue order, and dropping the context drops all remaining
-/// handles. A pointer to a table entry must stay valid as long as any view may use the entry. If
-/// the table entries live as long as the context, a bug in the backend can cause wrong results, but
-/// not a use after free.
+/// handles. A pointer to a table entry must stay valid for as long as any view may use the entry.
+/// If the table entries live as long as the context, a bug in the backend can cause wrong results
+/// but not a use-after-free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use the
-///   identities to distinguish the bytes of different blocks. Identities assign a unique number to
-///   each byte of every block, as addresses do. The ranges of two blocks never overlap, and each
+///   identities to distinguish the bytes of different blocks. Like addresses, identities assign a
+///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
 ///   their identities. `ALIGN` does not guarantee any alignment that the system requires for
 ///   offsets within an opaque block.
-/// - If a handle outlives the view that returned it, the memory of the handle may already belong to
-///   another array. A view should therefore only return handles whose lifetime is `'s`.
+/// - If a handle outlives the view that returned it, the handle's memory may already belong to
+///   another array. A view should therefore return only handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -150,8 +149,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
-    /// The error returned if the contents of a view cannot be read or written. Backends whose views
-    /// are slices should use [`ViewError`](crate::ViewError).
+    /// The error returned if a view's contents cannot be read or written. Backends whose views are
+    /// slices should use [`ViewError`](crate::ViewError).
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
     /// The alignment of every block, in bytes. If blocks are not addresses, their identities are
@@ -163,14 +162,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block). The elements may require an alignment larger than
-    /// `ALIGN`. The pool then reserves memory for one extra element, and hands out the part of the
-    /// block that is correctly aligned.
+    /// `ALIGN`. The pool then reserves memory for one extra element and hands out the correctly
+    /// aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
-    /// block is never freed or written to. Even a slice without elements needs a non-null, aligned
-    /// address. `NonNull::dangling` returns such an address for a type with the alignment of a
-    /// block. A backend with opaque blocks may use any value that does not identify any memory.
+    /// block is never freed or written to. Even an empty slice needs a non-null, aligned address.
+    /// `NonNull::dangling` returns such an address for a type with the alignment of a block. A
+    /// backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
     /// Returns the part of a block that begins at the first multiple of `align` in the block.
@@ -207,15 +206,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](Self::allocate) for the same context and the
-    /// same `bytes`, and must not have been freed. No view of the block may be used after this
-    /// call.
+    /// same `bytes` and must not have been freed. No view of the block may be used after this call.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
     /// return before the memory is available. A pool calls this method after it has freed idle
-    /// blocks, at the end of `trim`, `compact` and `clear`. A pool also calls this method before
-    /// the last attempt to allocate a block. `settle` is never called in steady state, and it must
-    /// not unwind.
+    /// blocks, at the end of `trim`, `compact`, and `clear`. A pool also calls this method before
+    /// its last attempt to allocate a block. `settle` is never called in the steady state, and it
+    /// must not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -248,7 +246,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Makes the backend's queue wait for work that the pool cannot observe. A pool calls this
     /// method for each slot that a view has [armed](SlotRef::arm), before the slot's block is
-    /// handed out again or freed. Fills, frees and other operations that are enqueued after this
+    /// handed out again or freed. Fills, frees, and other operations that are enqueued after this
     /// call run after the work that the pool cannot observe.
     ///
     /// # Errors
@@ -266,7 +264,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         why: Reuse,
     ) -> Result<(), Self::Error>;
 
-    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the section *Order*
+    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the *Order* section
     /// of this trait).
     ///
     /// # Errors
@@ -324,9 +322,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// Host code writes through the pointer without waiting for any queue. A backend must not implement
 /// this trait if its fills and copies run asynchronously, even if its memory is host memory.
 ///
-/// The scopes of a host backend hand out slices of any type `T: Copy`, even if the type contains
-/// padding or the memory is uninitialized. For types that are not an `Element`, the pool creates
-/// slices from the host pointer instead of calling [`view`](PoolBackend::view).
+/// A host backend's scopes hand out slices of any type `T: Copy`, even if the type contains padding
+/// or the memory is uninitialized. For types that are not an `Element`, the pool creates slices
+/// from the host pointer instead of calling [`view`](PoolBackend::view).
 ///
 /// # Safety
 ///
@@ -335,14 +333,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   writes of the whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
 /// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
-///   finds the block of a slice by the slice's address.
-/// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
+///   uses a slice's address to find the slice's block.
+/// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill), and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialized. The methods that write to a block must
 ///   therefore not read bytes or create references to elements before they have written them. If a
-///   backend keeps freed blocks for later allocations, it must initialize these blocks before
-///   `allocate` returns them again.
+///   backend retains freed blocks for later allocations, it must initialize them before `allocate`
+///   returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
@@ -429,10 +427,10 @@ pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::D
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
     /// The elements may be read before they are written, so the memory must be initialized and may
-    /// expose the contents of an earlier use.
+    /// contain data from an earlier use.
     Read,
-    /// All elements are written before they are read, or are handed out as memory that may be
-    /// uninitialized.
+    /// All elements are written before they are read, or are handed out as possibly uninitialized
+    /// memory.
     Write,
 }
 
@@ -473,8 +471,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool that may have been
-    /// passed to [`enter`](Self::enter).
+    /// Returns a cursor like [`cursor`](Self::cursor), but for a pool that may have been passed to
+    /// [`enter`](Self::enter).
     ///
     /// # Safety
     ///
@@ -485,12 +483,12 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
         unsafe { self.cursor() }
     }
 
-    /// Adds this pool as the innermost pool to the chain of pools that its thread is using. This
-    /// method is called only if [`NESTS`](Self::NESTS) is `true`.
+    /// Adds this pool to its thread's chain of pools as the innermost pool. This method is called
+    /// only if [`NESTS`](Self::NESTS) is `true`.
     ///
     /// # Safety
     ///
-    /// `innermost` must be null or must have been set by `enter` or `leave`. Every pool in the
+    /// `innermost` must either be null or have been set by `enter` or `leave`. Every pool in the
     /// chain must stay live until it leaves the chain. This pool must be live and must not be in
     /// the chain, and no view or cursor of the pool may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
@@ -537,7 +535,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     unsafe fn from_raw(address: *mut ()) -> Self;
 }
 
-/// The context, configuration, counters and named arrays of a pool.
+/// The context, configuration, counters, and named arrays of a pool.
 pub trait PoolState<B: PoolBackend> {
     /// The cursor type of the pool's scopes (see [`Layout::Cursor`]).
     type Cursor: ScopeCursor<B>;
@@ -551,9 +549,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope whose cursor is preceded by `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns the sum of `none` and all statistics that any thread may read while the pool is
-    /// live. The returned statistics do not include the configuration, the device or the live
-    /// bytes.
+    /// Returns the sum of `none` and those statistics of the pool that any thread may read while
+    /// the pool is live. The returned statistics do not include the configuration, the device, or
+    /// the live bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. A pool calls this method when it is cleared.
@@ -597,9 +595,9 @@ pub trait PoolState<B: PoolBackend> {
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in the memory of its pool. A reservation checks that enough memory is
-/// available at the cursor, and a step moves the cursor past the reserved memory. The cursor moves
-/// backwards only if filling the memory failed and nothing has been acquired after that memory.
+/// A scope's position in its pool's memory. A reservation checks that enough memory is available at
+/// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backward only
+/// if filling the memory failed and nothing has been acquired since.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -632,8 +630,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
-    /// of panicking. The method accepts both values of [`FirstUse`].
+    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking.
+    /// The method accepts both values of [`FirstUse`].
     ///
     /// # Errors
     ///
@@ -652,7 +650,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`. While the returned position is in use, the cursor may only step
+    /// The pool must live for `'s`. While the returned position is in use, the cursor may step only
     /// past memory that was reserved through the position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
@@ -677,7 +675,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
-    /// an error, no view of this memory that `fill` created may be used again.
+    /// an error, the views of this memory that it created must not be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
@@ -695,13 +693,13 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves the elements if the enlarged memory is at another
+    /// Enlarges a vector's memory and moves the elements if the enlarged memory has a different
     /// address.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire). If the method
-    /// fails, the vector keeps its memory.
+    /// fails, the vector retains its memory.
     ///
     /// # Safety
     ///
@@ -732,8 +730,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     }
 
     /// Keeps the `length` elements at `start` and moves the cursor past them. The elements are in
-    /// memory that is not handed out. Returns the new address of the elements, or `None` if the
-    /// elements are not in memory that can be kept.
+    /// memory that has not been handed out. Returns the new address of the elements, or `None` if
+    /// the elements are not in memory that can be kept.
     ///
     /// # Safety
     ///
@@ -745,8 +743,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the size in bytes of the block that contains `address`, if that block is not handed
-    /// out. Returns `None` if no idle block contains `address`, or if blocks cannot be removed from
-    /// the pool in this layout.
+    /// out. Returns `None` if no idle block contains `address`, or if this layout does not allow
+    /// blocks to be removed from the pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -755,9 +753,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Replaces the block that [`idle_block_bytes`](Self::idle_block_bytes) found with `spare`, and
-    /// returns the replaced block. If no idle block contains `address`, the method drops `spare`
-    /// and returns `None`.
+    /// Uses `spare` to replace the block that [`idle_block_bytes`](Self::idle_block_bytes) found,
+    /// and returns the replaced block. If no idle block contains `address`, the method drops
+    /// `spare` and returns `None`.
     ///
     /// # Safety
     ///
@@ -797,7 +795,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn note_caller(&self) {}
 }
 
-/// An array that a handle refers to.
+/// An array to which a handle refers.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
@@ -833,7 +831,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// function.
     fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
 
-    /// Reserves memory for `length` elements, and calls the cold function if necessary.
+    /// Reserves memory for `length` elements, calling the cold function if necessary.
     ///
     /// # Errors
     ///
@@ -906,8 +904,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// Returns the backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// Assigns the array to the handle with the given serial number, and returns the array's
-    /// number.
+    /// Assigns the array to the handle with the given serial number and returns the array's number.
     ///
     /// # Errors
     ///
@@ -915,8 +912,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type, and must be the last
-    /// memory that its cursor moved past. No other handle may have the same `serial`.
+    /// The memory must be reserved for `length` elements of the handle's type and must be the
+    /// memory that its cursor most recently moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
     /// Records that the first `length` elements of the array may become uninitialized after this

@@ -2,9 +2,9 @@
 //! to count blocks and to make allocations fail, and programs use observers for logging.
 
 /// An observer that is notified when a device's pools allocate or free blocks, and that may refuse
-/// an allocation. Pass the observer to a backend together with the stream, using the `watched`
-/// method of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never
-/// called once the pool has reached a steady state.
+/// an allocation. To pass the observer to a backend along with the stream, call
+/// `DeviceStream::watched` in `pool-cuda` or `Stream::watched` in `pool-wgpu`. The observer is
+/// never called once the pool has reached a steady state.
 ///
 /// A pool calls its observer only while the pool grows or is trimmed. The observer must not use the
 /// pool that calls it.
@@ -39,14 +39,14 @@
 pub trait BlockWatch: 'static {
     /// Decides whether the pool may allocate a block of `bytes` bytes. If the observer returns
     /// `false`, the allocation fails as if the device had no free memory. A panic in this method
-    /// propagates to the caller of the acquire method.
+    /// propagates to the acquire method's caller.
     fn admit(&self, bytes: usize) -> bool;
 
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
-    /// frees the block, and the panic propagates to the caller of the acquire method.
+    /// frees the block, and the panic propagates to the acquire method's caller.
     ///
-    /// Each live block has a different `identity`. The identity of a block is its address with
-    /// CUDA, and a unique number with wgpu.
+    /// Each live block has a different `identity`. A block's identity is its address on CUDA, and a
+    /// unique number on wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
     /// Notifies the observer that the pool is freeing a block. Work that uses the block may still

@@ -1,4 +1,4 @@
-//! Defines the configuration of a pool, which includes its byte limit, its growth factor and its
+//! Defines a pool's configuration, which includes its byte limit, its growth factor, and its
 //! debugging modes.
 
 use crate::error::ConfigError;
@@ -64,9 +64,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool has its own
-    /// limit, which is independent of the limits of other pools. Setting a limit does not reserve a
-    /// share of the device's memory for the pool.
+    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool's limit is
+    /// independent of the limits of other pools. Setting a limit does not reserve a share of the
+    /// device's memory for the pool.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
@@ -96,7 +96,7 @@ impl PoolConfig {
 
     /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which floats
     /// interpret as NaN. Poisoning the memory exposes code that reads elements before writing them.
-    /// With poisoning, each acquire additionally calls a cold function and fills its memory.
+    /// With poisoning enabled, each acquire also calls a cold function and fills its memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -114,7 +114,7 @@ impl PoolConfig {
 
     /// Sets whether the pool measures the peak number of live bytes, which is reported as
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). While live bytes are measured, each
-    /// acquire calls a cold function. Enable the measurement for a few iterations, and then disable
+    /// acquire calls a cold function. Enable the measurement for a few iterations and then disable
     /// it with [`configure`](crate::Pool::configure).
     ///
     /// ```
@@ -145,7 +145,7 @@ impl PoolConfig {
     /// passes. Warnings are enabled by default. A pass is either a scope that was opened directly
     /// from the pool, or the period during which one guard owns a thread's pool. The usual cause of
     /// a warning is a loop that does not open a scope, so that each iteration of the loop acquires
-    /// more memory. The warning names the call that made the pool grow. The `pool-facade` crate
+    /// more memory. The warning states which call made the pool grow. The `pool-facade` crate
     /// prints the warning to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
@@ -157,10 +157,10 @@ impl PoolConfig {
     /// 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
-    /// slot can cache, none of the shapes is ever found in the cache. Each acquire in such a loop
-    /// allocates a few words of host memory for the shape and the backend's data. However, a miss
-    /// in the shape cache does not allocate a block. For a loop that uses many shapes, set this
-    /// value to at least the number of shapes in the loop.
+    /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few
+    /// words of host memory for the shape and the backend's data. However, a miss in the shape
+    /// cache does not allocate a block. For a loop that uses many shapes, set this value to at
+    /// least the number of shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
@@ -173,12 +173,13 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
+    /// Returns `true` if a debugging mode is enabled in which every acquire calls the cold
+    /// function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
 
-    /// Checks whether every value is within its valid range.
+    /// Checks that every value is within its valid range.
     ///
     /// # Errors
     ///
@@ -207,10 +208,11 @@ impl Default for PoolConfig {
 ///
 /// For each slot, `compact` considers the lengths that were acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
-/// each slot. A slot keeps its block if no lengths were sampled for the slot.
+/// each slot. A slot retains its block if no lengths were sampled for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The multiple of the largest sampled size at which a block is replaced. The default is 10.
+    /// The minimum size of a block that is replaced, as a multiple of the largest sampled size. The
+    /// default is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,
@@ -219,7 +221,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The maximum number of acquires that are sampled in each slot.
+    /// The maximum number of acquires that are sampled for each slot.
     pub const SAMPLES: u16 = 32;
 }
 

@@ -1,4 +1,4 @@
-//! Defines the counters of a pool. Only the thread that uses the pool writes its counters, but any
+//! Defines a pool's counters. Only the thread that uses the pool writes its counters, but any
 //! thread may read them to collect statistics. The loads and stores use relaxed ordering, so they
 //! compile to ordinary loads and stores.
 

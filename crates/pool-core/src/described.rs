@@ -1,6 +1,6 @@
-//! Defines acquire methods for backends that store their own data with a cached shape. The methods
-//! `acquire_described` and `try_acquire_described` return the parts of an array. A backend builds
-//! its own view from these parts.
+//! Defines acquire methods for backends that store their own data with a cached shape. The
+//! `acquire_described` and `try_acquire_described` methods return the parts of an array. A backend
+//! builds its own view from these parts.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -11,9 +11,9 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array of dynamic rank and returns its parts, which include the block, the shape
+    /// Acquires an array of dynamic rank and returns its parts, which include the block, the shape,
     /// and the descriptor. This method is intended for backends that store a descriptor with each
-    /// cached shape. The descriptor is either new, or unchanged since the slot last contained an
+    /// cached shape. The descriptor is either new or unchanged since the slot last contained an
     /// array with the same shape and element type.
     ///
     /// # Errors
@@ -40,9 +40,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
-        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
-        // reservation could not acquire arrays, because an acquire fails with
-        // `PoolError::Reentered` while a slot is reserved.
+        // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
+        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // reserved.
         unsafe { self.cursor.step(memory) };
         Ok(DescribedBlock::new::<T>(memory, way))
     }
@@ -69,9 +69,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
-        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
-        // reservation could not acquire arrays, because an acquire fails with
-        // `PoolError::Reentered` while a slot is reserved.
+        // SAFETY: the slot was just reserved through this cursor. No array has been acquired since
+        // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
+        // reserved.
         unsafe { self.cursor.step(memory) };
         DescribedBlock::new::<T>(memory, way)
     }

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// The device that provides the memory of a pool. A device is identified by its kind and, if a
-/// system can contain several devices of this kind, by its number.
+/// The device that provides a pool's memory. A device is identified by its kind and, if a system
+/// can contain several devices of this kind, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     /// The kind of memory, such as `"cpu"` or `"cuda"`.

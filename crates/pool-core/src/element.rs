@@ -5,13 +5,13 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled
+/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled,
 /// or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
-/// elements, `f16` and `bf16` (feature `half`), and complex numbers (feature `complex`). To use
-/// your own type as an element, derive `Zeroable` and `NoUninit` for the type.
+/// elements, `f16` and `bf16` (with the `half` feature), and complex numbers (with the `complex`
+/// feature). To use your own type as an element, derive `Zeroable` and `NoUninit` for the type.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]
@@ -54,7 +54,7 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the acquire methods of host backends that write every element before it is
+/// An element type for those acquire methods of host backends that write every element before it is
 /// read.
 ///
 /// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error

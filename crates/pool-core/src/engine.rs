@@ -1,5 +1,5 @@
-//! Reserves the slot for an array, with one implementation for each kind of shape. Reserving a slot
-//! takes one comparison for a length, and a checked multiplication for a fixed rank. For a dynamic
+//! Reserves the slot for an array. Each kind of shape has its own implementation. Reserving a slot
+//! takes one comparison for a length and a checked multiplication for a fixed rank. For a dynamic
 //! rank, the reservation searches the slot's shape set. The traits in this module seal the
 //! [`Shape`](crate::Shape) trait.
 
@@ -22,7 +22,7 @@ pub trait Engine: Copy {
     type Kept<'s>: Copy + fmt::Debug;
 
     /// Reserves the slot for an array whose elements may be read before they are written, without
-    /// moving the cursor. This method does not return a `Result`, so the hot path only has to check
+    /// moving the cursor. This method does not return a `Result`, so the hot path has to check only
     /// the slot.
     ///
     /// # Panics
@@ -81,8 +81,8 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// `kept` must come from the same acquire as `view`, so that the product of the lengths in
-    /// `kept` is the length of the view.
+    /// `kept` must come from the same acquire as `view`, so that the view's length equals the
+    /// product of the lengths in `kept`.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -111,8 +111,8 @@ impl Engine for usize {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller upholds the contract of `Engine::reserve`, which requires that the
-        // pool lives for `'s`.
+        // SAFETY: the caller upholds the contract of `Engine::reserve`, which requires the pool to
+        // live for `'s`.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -122,8 +122,8 @@ impl Engine for usize {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds the contract of `Engine::try_reserve`, which requires that the
-        // pool lives for `'s`.
+        // SAFETY: the caller upholds the contract of `Engine::try_reserve`, which requires the pool
+        // to live for `'s`.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -157,8 +157,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
                 /// Reserves a slot for an array of this rank by calling the cold function. The
-                /// lengths are passed as separate arguments, because the hot path would have to
-                /// write an array argument to memory on every call.
+                /// lengths are passed as separate arguments because the hot path would have to
+                /// write an array to memory on every call.
                 ///
                 /// # Safety
                 ///
@@ -335,8 +335,8 @@ impl Engine for &[usize] {
 }
 
 /// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
-/// calling the cold function. Returns `None` if the array does not fit into the slot, or if the
-/// lengths are invalid or require a further check.
+/// calling the cold function. Returns `None` if the array does not fit into the slot, if the
+/// lengths are invalid, or if they require a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,

@@ -1,6 +1,6 @@
-//! Defines the error types of the crate. The message of an error states how much was requested,
-//! used and available, and advises the reader how to proceed. `Display` prints only the error's own
-//! message, and `source` returns the underlying error.
+//! Defines the crate's error types. Each error message states how much was requested, used, and
+//! available, and suggests how to proceed. `Display` prints only the error's own message, and
+//! `source` returns the underlying error.
 
 use core::error::Error;
 use core::fmt;
@@ -52,9 +52,9 @@ pub enum PoolError<E> {
         /// The backend's own error.
         source: E,
     },
-    /// The host could not allocate memory for the pool's own bookkeeping.
+    /// The host could not allocate memory for the pool's bookkeeping.
     Bookkeeping {
-        /// The number of bytes requested for a table, a shape set or a stack.
+        /// The number of bytes requested for a table, a shape set, or a stack.
         requested: usize,
     },
     /// The backend failed to start, to fill or copy memory, or to wait for earlier work.
@@ -64,7 +64,7 @@ pub enum PoolError<E> {
         /// The backend's own error.
         source: E,
     },
-    /// A value of the configuration is out of range.
+    /// A configuration value is out of range.
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
@@ -73,21 +73,21 @@ pub enum PoolError<E> {
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array that the handle refers to was freed, for example by a rewind, or its slot was
+    /// The array to which the handle refers was freed, for example by a rewind, or its slot was
     /// handed out again.
     StaleHandle {
-        /// The number of the slot that the handle refers to.
+        /// The number of the slot to which the handle refers.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
-    /// Two of the handles passed to one call are the same.
+    /// Two handles that were passed to the same call are equal.
     RepeatedHandle {
-        /// The number of the slot that both handles refer to.
+        /// The number of the slot to which both handles refer.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation, such as an allocator's
-    /// hook, a `tracing` subscriber or a backend. Code that a pool runs inside one of its
+    /// hook, a `tracing` subscriber, or a backend. Code that a pool runs inside one of its
     /// operations cannot acquire memory from the same pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
@@ -375,9 +375,9 @@ impl Error for ConfigError {}
 
 /// Formats an error and all of its sources on one line, separated by colons.
 ///
-/// [`Display`](fmt::Display) prints only the message of the error itself. Methods whose names do
-/// not start with `try_` panic with the text from `error_chain`. Programs should show this text to
-/// their users.
+/// [`Display`](fmt::Display) prints only the error's own message. Methods whose names do not start
+/// with `try_` panic with the text from `error_chain`. Programs should show this text to their
+/// users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};
@@ -406,7 +406,7 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Panics with the message of an error and its sources, for methods whose names do not start with
+/// Panics with the messages of an error and its sources, for methods whose names do not start with
 /// `try_`.
 #[cold]
 #[inline(never)]

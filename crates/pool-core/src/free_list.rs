@@ -1,5 +1,5 @@
-//! Defines a list of idle pools, which is intended for thread-local use. The list owns the pools
-//! that it contains and nothing else.
+//! Defines a list of idle pools for thread-local use. The list owns the pools that it contains and
+//! nothing else.
 
 use core::cell::Cell;
 use core::fmt;
@@ -48,15 +48,15 @@ use crate::pool::Pool;
 /// assert!(again.stats().reserved_bytes >= 100);
 /// ```
 ///
-/// A list can only be used by one thread:
+/// A list can be used by only one thread:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the idle pool that was added last, null if the list is empty, or [`CLOSED`]
-    /// after `close` has been called.
+    /// The root of the idle pool that was added last, or null if the list is empty, or [`CLOSED`]
+    /// if the list is closed.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
@@ -72,7 +72,7 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(null_mut()), owned: PhantomData }
     }
 
-    /// Removes the pool that was added last, and returns it. Returns `None` if the list is empty or
+    /// Removes the pool that was added last and returns it. Returns `None` if the list is empty or
     /// closed.
     #[inline]
     pub fn take(&self) -> Option<Pool<B>> {
@@ -95,16 +95,17 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Returns a pool to its original list, which is cheaper than calling [`put`](Self::put). If
-    /// the list has changed since the pool was taken, this method does not add the pool and returns
-    /// it to the caller. The list is unchanged if all pools that were taken after this pool have
-    /// been returned in the reverse order.
+    /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
+    /// changed since the pool was taken, this method returns the pool to the caller instead of
+    /// adding it. The list is unchanged if all pools that were taken after this pool have been
+    /// returned in the reverse order.
     ///
     /// # Safety
     ///
-    /// The pool must have been in this list most recently, unless it has never been in any list. No
-    /// pool that is or was in this list may have been dropped since the pool was taken, except by
-    /// [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the list's pools.
+    /// The last list that contained the pool must be this one, unless no list has ever contained
+    /// it. No pool that is or was in this list may have been dropped since the pool was taken,
+    /// except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping the
+    /// list's pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
@@ -115,7 +116,7 @@ impl<B: PoolBackend> FreeList<B> {
             // list.
             return Some(unsafe { Pool::from_root(root) });
         }
-        // The pool still links to the pool that was at the head of the list when it was taken. The
+        // The pool still links to the pool that followed it in the list when it was taken. The
         // caller guarantees that the linked pool has not been dropped, except by closing the list,
         // and no pool ever links to the closed marker. The two addresses are equal, so the pool's
         // link is still valid.
@@ -138,10 +139,10 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
     /// not allocate memory. While `f` runs, the list does not contain the pools that were in the
-    /// list at the start of the call. If `f` calls `take`, it receives other pools, and any pools
-    /// that `f` adds to the list follow the original pools. If `f` panics, the original pools are
-    /// returned to the list. For the safety requirements of [`put_back`](Self::put_back), calling
-    /// this method counts as taking all pools from the list.
+    /// list at the start of the call. If `f` calls `take`, it receives other pools, and pools that
+    /// `f` adds to the list are placed after the original pools. If `f` panics, the original pools
+    /// are returned to the list. For the safety requirements of [`put_back`](Self::put_back),
+    /// calling this method counts as taking all pools from the list.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -151,7 +152,7 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Removes and returns the most recently added pool that `wanted` accepts. All other pools
     /// remain in the list in the same order, even if `wanted` panics. `wanted` may be called twice
-    /// for the pool that was added last. This method does not allocate memory.
+    /// for the most recently added pool. This method does not allocate memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
         // The pool is returned to the list if `wanted` returns `false` or panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
@@ -216,7 +217,8 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.get().addr() == CLOSED
     }
 
-    /// Drops all pools in the list, and causes every pool that is added later to be dropped.
+    /// Drops all pools in the list and closes it, so that pools added later are dropped
+    /// immediately.
     pub fn close(&self) {
         // The list is closed before the first pool is dropped, because a backend's `free` may use
         // the list.
@@ -232,9 +234,9 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// An iteration over the pools of a list. During the iteration, the list does not contain these
-/// pools. When the iteration ends, all pools that were not kept are returned to the list in their
-/// original order.
+/// An iteration over a list's pools. During the iteration, the list does not contain these pools.
+/// When the iteration ends, all pools that were not kept are returned to the list in their original
+/// order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
@@ -265,7 +267,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list that the pool is added to when its visit ends.
+    /// The list to which the pool is added when its visit ends.
     visited: &'a FreeList<B>,
 }
 

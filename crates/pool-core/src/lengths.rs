@@ -1,5 +1,5 @@
-//! Computes the number of elements of a shape and its row-major strides. For a dynamic rank, the
-//! shape cache stores the lengths and the strides, and arrays borrow both.
+//! Computes a shape's number of elements and its row-major strides. For a dynamic rank, the shape
+//! cache stores the lengths and the strides, and arrays borrow both.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -51,7 +51,7 @@ impl Lengths {
     }
 }
 
-/// A shape of dynamic rank together with its row-major strides, borrowed from the slot's shape
+/// A shape of dynamic rank together with its row-major strides, both borrowed from the slot's shape
 /// cache.
 #[derive(Clone, Copy)]
 pub struct DynamicShape<'s>(pub(crate) &'s Lengths);
@@ -89,7 +89,7 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// Returns the number of elements in an array of the given shape, whose elements have a size of
+/// Returns the number of elements in an array that has the given shape and elements of
 /// `element_size` bytes.
 ///
 /// The product of the nonzero axis lengths must not exceed `isize::MAX`, either in elements or in

@@ -1,4 +1,4 @@
-//! Defines the array type, and methods that access elements in host memory through indices and
+//! Defines the array type and methods that access elements in host memory through indices and
 //! slices.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
@@ -10,7 +10,7 @@ use crate::lengths::element_count;
 /// that stores the axis lengths. This type is `[usize; N]` or, if the rank is known only at run
 /// time, [`DynamicShape`](crate::DynamicShape).
 ///
-/// The elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
+/// Elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
 /// `as_mut_slice` return the array's elements in row-major order. With the `ndarray` feature of the
 /// host backend, an array can be converted into an `ndarray` view.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,8 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V, D> NdView<V, D> {
-    /// Combines a view with a shape, without checking that both have the same number of elements.
-    /// Conversions into views of other libraries require that the view and the shape have the same
+    /// Combines a view with a shape without checking that both have the same number of elements.
+    /// Conversions into other libraries' views require the view and the shape to have the same
     /// number of elements.
     ///
     /// # Safety
@@ -98,9 +98,9 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
         return None;
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // At each step, the partial offset is less than the product of the axis lengths that have
-        // been processed. The offset can wrap around only if a user-defined type returns different
-        // lengths on a later call. Even a wrapped offset is bounds-checked like any other index.
+        // At each step, the partial offset is less than the product of the axis lengths processed
+        // so far. The offset can wrap around only if a user-defined type returns different lengths
+        // on a later call. Even a wrapped offset is bounds-checked like any other index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }

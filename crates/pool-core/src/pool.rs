@@ -10,13 +10,13 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A memory pool for temporaries on one device, which only one thread can use at a time.
+/// A memory pool for temporaries on one device, usable by one thread at a time.
 ///
-/// A pool has no acquire methods of its own, so acquire memory by opening a [`Scope`]. A pool keeps
-/// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact) or
+/// A pool has no acquire methods of its own, so open a [`Scope`] to acquire memory. A pool retains
+/// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
 /// [`clear`](Self::clear), or drops the pool. The second pass through the same scopes therefore
-/// does not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes, and
-/// the documentation of that method states how many.
+/// does not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
+/// documentation of `keep` states how many.
 ///
 /// A pool can be sent to another thread if the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
@@ -41,10 +41,10 @@ pub struct Pool<B: PoolBackend> {
     owner: PhantomData<State<B>>,
 }
 
-// SAFETY: the pool is the only owner of its state, tables and blocks. According to the contract of
-// `PoolBackend`, blocks may move to any thread that the context may move to. The pool's other data
-// is not bound to a thread. Descriptors are the backend's own data, and are only moved to another
-// thread if they are `Send`.
+// SAFETY: the pool is the only owner of its state, tables, and blocks. The contract of
+// `PoolBackend` allows blocks to move to any thread to which the context may move. The pool's other
+// data is not tied to any thread. Descriptors are the backend's own data and move to another thread
+// only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -77,7 +77,7 @@ impl<B: PoolBackend> Pool<B> {
     }
 
     /// Opens a scope at the start of the pool's memory. Opening a scope costs one load, and ending
-    /// the scope costs nothing.
+    /// it costs nothing.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
@@ -89,8 +89,8 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block of the pool. The pool keeps its slots, so the next acquire from each slot
-    /// allocates a new block.
+    /// Frees all of the pool's blocks. The pool retains its slots, so the next acquire from each
+    /// slot allocates a new block.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
@@ -124,20 +124,20 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().sample_lengths();
     }
 
-    /// Frees every block and resets the peak values, which returns the pool to its initial state.
+    /// Returns the pool to its initial state by freeing every block and resetting the peak values.
     pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();
         released
     }
 
-    /// Replaces the pool's configuration. The pool keeps its blocks, even if they exceed the limit
+    /// Replaces the pool's configuration. The pool retains its blocks even if they exceed the limit
     /// of the new configuration.
     ///
     /// # Errors
     ///
     /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, the pool
-    /// keeps its previous configuration.
+    /// retains its previous configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: the pool is borrowed exclusively, so no scope is open and no view is in use.
         Ok(unsafe { self.state().configure(config) }?)
@@ -218,7 +218,7 @@ where
     }
 }
 
-/// A panic cannot break any invariant of a pool.
+/// A panic cannot violate any of a pool's invariants.
 impl<B: PoolBackend> UnwindSafe for Pool<B> {}
 impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}
 

@@ -1,5 +1,5 @@
-//! Provides functions that grow lists protected by a lock or a borrow. Memory is allocated before
-//! the lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
+//! Provides functions that grow lists guarded by a lock or a borrow. Memory is allocated before the
+//! lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
 //! allocated or freed while the lock is held, so an allocator hook that needs the same lock cannot
 //! cause a deadlock. If the host runs out of memory, the call fails without changing anything.
 //!
@@ -16,7 +16,7 @@ pub struct NoHostMemory {
     pub requested: usize,
 }
 
-/// A container whose memory can be allocated before the call that needs the memory.
+/// A container whose memory can be allocated before the call that needs it.
 pub trait Reserve {
     /// The amount of space that a call requires, such as the number of new entries.
     type Need: Copy;
@@ -77,8 +77,8 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 }
 
 /// Acquires a lock or a borrow that gives access to a list. The method first allocates the memory
-/// that the caller's next operation on the list needs. If other threads use up the newly allocated
-/// memory before this function has acquired the lock, the function allocates more memory.
+/// that the caller's next operation on the list needs. If other threads use up that memory before
+/// this function has acquired the lock, it allocates more.
 ///
 /// ```
 /// use std::cell::RefCell;

@@ -11,15 +11,15 @@ use crate::config::Compaction;
 use crate::stats::{PoolStats, ReleaseReport};
 
 /// A region of code whose temporaries are all freed when the region ends. No code has to run when
-/// the scope of this region ends.
+/// the scope ends.
 ///
 /// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
-/// i-th acquire from a scope returns the i-th slot above the slots of the enclosing scopes. Opening
-/// an inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of
-/// each inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that
-/// a panic, `?`, an early return or `mem::forget` could skip.
+/// i-th acquire from a scope returns the i-th slot after the enclosing scopes' slots. Opening an
+/// inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of each
+/// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
+/// panic, `?`, an early return, or `mem::forget` could skip.
 ///
-/// The array that an acquire returns borrows from the pool or the outer scope, and not from the
+/// The array that an acquire returns borrows from the pool or the outer scope rather than from the
 /// scope value. A view may therefore outlive the scope value, and it keeps the pool or the outer
 /// scope borrowed.
 ///
@@ -40,37 +40,37 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// - The memory of a slot is handed out only when a cursor moves past that slot. Scopes implement
-///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
-///   filled, has no view, and is the slot that was acquired last.
+/// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
+///   `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be filled,
+///   has no view, and is the most recently acquired slot.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
 ///   no view of the inner scope is alive.
-/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. The memory
-///   of a view therefore stays at the same address until the view's borrow ends.
+/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. A view's
+///   memory therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
-///   other types (with padding or pointers) to a slot. Before such a write, the pool records how
-///   many bytes of the slot may become uninitialized. The pool zeroes all bytes that may be
-///   uninitialized before it next hands out the slot with recycled contents.
-/// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
-///   cursor. Closures and the backend's writes run after the cursor has moved past the slot. While
-///   a slot is reserved, user code (an allocator's hook, a `tracing` subscriber or the backend) may
+///   other types (which may contain padding or pointers) to a slot. Before such a write, the pool
+///   records how many bytes of the slot may become uninitialized. The pool zeroes all bytes that
+///   may be uninitialized before it next hands out the slot with recycled contents.
+/// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
+///   once. Closures and the backend's writes run after the cursor has moved past the slot. While a
+///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber, or the backend) may
 ///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
 ///   recorded capacity of its next slot is zero. Acquires therefore fail, and calls to `trim` free
 ///   nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
-///   exchanges that block for the block of an idle slot. A vector that was created without capacity
-///   does not use the block of its slot until the first push. The first push then hands out the
-///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
-///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
-///   work for any lifetime of the inner scope. Only the array that the closure returns can
-///   therefore outlive the inner scope.
-/// - A box or an allocator owns memory that the cursor has moved past, just as a view does. Memory
-///   that an allocator's collections free is reused only by the allocator itself, and only at the
-///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
+///   swaps that block with the block of an idle slot. A vector that was created without capacity
+///   does not use its slot's block until the first push. The first push then hands out the block,
+///   as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
+///   blocks as a growing vector does. The closure passed to `keep` must work for any lifetime of
+///   the inner scope. Therefore, only the array that the closure returns can outlive the inner
+///   scope.
+/// - A box or an allocator owns memory that the cursor has moved past, as a view does. Only the
+///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
+///   The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -89,8 +89,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
 /// | trim or compact from such a hook or subscriber | the call does nothing |
 ///
-/// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox) and
-/// `ScopeAllocator` shows an example of each compile error.
+/// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox), and
+/// `ScopeAllocator` shows an example of every compile error.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
@@ -111,9 +111,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Opens an inner scope. Views of this scope remain usable while the inner scope is open. The
     /// outer scope itself cannot be used while the inner scope or any of its views is in use.
     ///
-    /// A scope has the size of one word. If you pass a scope to a helper function that is not
-    /// inlined, pass the scope by value. The scope's word then stays in a register. If a scope is
-    /// passed by reference, each acquire has to read and write the scope in memory.
+    /// A scope is one word in size. If you pass a scope to a helper function that is not inlined,
+    /// pass the scope by value. The scope's word then stays in a register. If a scope is passed by
+    /// reference, each acquire has to read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -143,11 +143,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that neither this scope nor its enclosing scopes have handed
-    /// out. In a stack, the method frees the chunks after this scope's chunk. The method also
-    /// returns the unused pages of this scope's chunk to the system (see
-    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). If the method is called by code that
-    /// the pool is running inside another operation, the method does nothing (see
+    /// Frees the blocks of all slots except those that this scope and its enclosing scopes have
+    /// handed out. In a stack, the method frees all chunks that follow this scope's chunk. The
+    /// method also returns the unused pages of this scope's chunk to the system (see
+    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method does nothing if it is
+    /// called by code that runs within another operation of the pool (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
@@ -156,16 +156,15 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
     /// sizes of the new blocks are based on the lengths acquired since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the
-    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). If
-    /// `compact` is called by code that the pool is running inside another operation, `compact`
-    /// does nothing.
+    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). This method
+    /// does nothing if it is called by code that runs within another operation of the pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
     /// Starts sampling the lengths requested by acquires, for a later call to
-    /// [`compact`](Self::compact). If `sample_lengths` is called by code that the pool is running
-    /// inside another operation, `sample_lengths` does nothing.
+    /// [`compact`](Self::compact). This method does nothing if it is called by code that runs
+    /// within another operation of the pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }
@@ -183,7 +182,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 }
 
-/// A panic cannot break any invariant of a scope.
+/// A panic cannot violate any of a scope's invariants.
 impl<B: PoolBackend> UnwindSafe for Scope<'_, B> {}
 impl<B: PoolBackend> RefUnwindSafe for Scope<'_, B> {}
 

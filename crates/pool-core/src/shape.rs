@@ -1,6 +1,6 @@
-//! Defines the shapes of arrays, and the array type for each shape. If the shape is a single
-//! length, an acquire returns a plain view. If the shape is a list of axis lengths, an acquire
-//! returns an array.
+//! Defines array shapes and the array type for each shape. If the shape is a single length, an
+//! acquire returns a plain view. If the shape is a list of axis lengths, an acquire returns an
+//! array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
@@ -41,7 +41,7 @@ pub trait Shape: Engine {
     type Array<'s, V>: FromParts<V, Self::Kept<'s>>;
 }
 
-/// A [`Shape`] whose number of axes is known at compile time, such as `usize`, `[usize; N]` or a
+/// A [`Shape`] whose number of axes is known at compile time, such as `usize`, `[usize; N]`, or a
 /// tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a shape whose number of axes is known at compile time",

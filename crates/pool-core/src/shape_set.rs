@@ -1,5 +1,5 @@
 //! Defines the set of shapes that a pool caches for one array, with the dimensions, the row-major
-//! strides and the backend's data for each shape. No entry of the set contains a memory address.
+//! strides, and the backend's data for each shape. No entry of the set contains a memory address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -8,8 +8,8 @@ use core::mem;
 
 use crate::lengths::Lengths;
 
-/// The cached shapes of one array, which are stored in no particular order and are evicted in
-/// round-robin order. The type parameter `D` is the backend's descriptor.
+/// The cached shapes of one array, stored in no particular order and evicted in round-robin order.
+/// The type parameter `D` is the backend's descriptor.
 pub(crate) struct ShapeSet<D> {
     ways: Vec<Way<D>>,
     /// The maximum number of entries.
@@ -57,7 +57,7 @@ impl<D> ShapeSet<D> {
         &mut self.ways[index]
     }
 
-    /// Adds an entry to the set, and evicts another entry if the set is full. Returns the index of
+    /// Adds an entry to the set and, if the set is full, evicts another entry. Returns the index of
     /// the new entry and the evicted entry, if any.
     #[inline]
     pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
@@ -91,8 +91,8 @@ impl<D> fmt::Debug for Way<D> {
 const PIECE: usize = 4;
 
 /// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
-/// function compares the first four axes and the last four axes without a loop counter. Some axes
-/// may be compared twice.
+/// function compares the first four and the last four axes without a loop counter. Some axes may be
+/// compared twice.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {
@@ -100,9 +100,9 @@ fn same_dims(own: &[usize], asked: &[usize]) -> bool {
         // both lists.
         let own = unsafe { own.as_ptr().wrapping_add(axis).read() };
         // SAFETY: every axis passed to this closure is less than the rank, which is the length of
-        // both lists. Each axis is loaded separately, because callers have often just written the
-        // lengths one by one. A wide load would have to wait until all preceding writes of the
-        // lengths have left the processor's store buffer.
+        // both lists. Each axis is loaded separately because callers have often just written the
+        // lengths one by one. A wide load would have to wait until all of those writes have left
+        // the processor's store buffer.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();

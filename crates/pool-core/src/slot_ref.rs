@@ -1,16 +1,16 @@
-//! Defines a reference of one word that a view can store to refer to its memory. Only the memory
+//! Defines a one-word reference that a view can store to refer to its memory. Only the memory
 //! layouts interpret this reference.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// A view's reference to its slot, for backends whose views must notify the pool. For example, a
-/// view must notify the pool if it is used on a stream other than the pool's own stream.
+/// A view's reference to its slot, used by backends whose views must notify the pool. For example,
+/// a view must notify the pool if it is used on a stream other than the pool's own stream.
 ///
-/// A `SlotRef` has the size of one word. Host backends ignore `SlotRef`s, so these references do
-/// not make views of host memory more expensive. `SlotRef` is neither `Send` nor `Sync`, so a view
-/// that stores a `SlotRef` stays on the thread of its pool. The `SlotRef` of a view in a
+/// A `SlotRef` is one word in size. Host backends ignore `SlotRef`s, so these references do not
+/// make views of host memory more expensive. `SlotRef` is neither `Send` nor `Sync`, so a view that
+/// stores a `SlotRef` stays on its pool's thread. The `SlotRef` of a view in a
 /// [stacked](crate::Stacked) pool refers to the pool rather than to a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
@@ -40,7 +40,7 @@ impl<B> fmt::Debug for SlotRef<B> {
 impl<B> SlotRef<B> {
     /// # Safety
     ///
-    /// `slot` must be the address of a slot in a pool of the backend `B`, and must not be the
+    /// `slot` must be the address of a slot in a pool with the backend `B` and must not be the
     /// address of a sentinel.
     #[inline(always)]
     pub(crate) unsafe fn new(slot: NonNull<()>) -> Self {
@@ -55,8 +55,7 @@ impl<B> SlotRef<B> {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
     }
 
-    /// Returns the address of a stacked pool's state if the reference was created for a stacked
-    /// pool.
+    /// Returns the address of a stacked pool's state if the reference was created for one.
     #[inline(always)]
     pub(crate) fn stack(self) -> Option<NonNull<()>> {
         let address = self.slot.addr().get();

@@ -1,11 +1,11 @@
-//! Programs that do not compile, one for each soundness guarantee. Each program misuses a scope or
-//! a pool. The compiler rejects each program because of a borrow error or an unsatisfied trait
-//! bound. Each example is compiled as a documentation test, which checks that the compiler reports
-//! the error code named in the example.
+//! Lists programs that do not compile, one for each soundness guarantee. Each program misuses a
+//! scope or a pool. The compiler rejects each program because of a borrow error or an unsatisfied
+//! trait bound. Each example is compiled as a documentation test, which checks that the compiler
+//! reports the error code stated in the example.
 //!
 //! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
-//! sufficient. For examples that misuse handles, dynamic pools and free lists, see the
-//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
+//! sufficient. For examples that misuse handles, dynamic pools, and free lists, see the
+//! documentation of [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle), and
 //! [`FreeList`](crate::FreeList).
 //!
 //! # Scopes

@@ -11,17 +11,17 @@ use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
 /// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
-/// number of live bytes.
+/// live bytes.
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
-/// arrays are placed one after another. The chunk therefore only needs to be as large as the arrays
-/// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
-/// with their own scopes call each other.
+/// arrays are placed one after another. The chunk therefore needs to be only as large as the arrays
+/// that are live at the same time. Use `Stacked` if array lengths vary, or if functions with their
+/// own scopes call each other.
 ///
-/// Scopes, views and code that is generic over [`PoolBackend`] work in the same way as with slots.
-/// If an array becomes longer, the arrays after it move to other addresses. The i-th array has the
-/// same address in two passes only if all earlier arrays have the same lengths in both passes.
+/// Scopes, views, and code that is generic over [`PoolBackend`] work exactly as they do with slots.
+/// If an array becomes longer, the arrays after it move to different addresses. The i-th array has
+/// the same address in two passes only if all earlier arrays have the same lengths in both passes.
 ///
 /// ```
 /// use pool_core::{Pool, Stacked};
@@ -40,22 +40,22 @@ use crate::slot_ref::SlotRef;
 /// # Passes and memory
 ///
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
-/// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
+/// allocates chunks as needed, and each chunk is at least as large as all earlier chunks combined.
 /// The next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the
 /// previous pass needed. Later passes that acquire the same arrays use the same addresses and do
 /// not allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the
-/// next pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps
-/// its existing chunks.
+/// next pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool
+/// retains its existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
 /// The pool can then count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
-/// A thread-local scope that is opened inside another one borrows the unused rest of the outer
-/// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
-/// the chain only needs memory for its live bytes. The borrowed memory is returned when the inner
-/// guard is dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
+/// A thread-local scope that is opened inside another one borrows the unused remainder of the outer
+/// scope's chunk. In a chain of function calls, each function can open its own scope, and the chain
+/// needs memory only for its live bytes. The borrowed memory is returned when the inner guard is
+/// dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///
 /// | | |
@@ -69,9 +69,9 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. The array that was
-/// handed out last may belong to an inner lexical scope that has since ended. In this case, the
-/// memory of that array is not lent.
+/// The outer pool lends the memory above its most recently acquired array. That array may belong to
+/// an inner lexical scope that has since ended. Even if that scope has ended, the array's memory is
+/// not lent.
 ///
 /// # What differs from slots
 ///
@@ -99,7 +99,7 @@ impl<B> fmt::Debug for Stacked<B> {
 #[derive(Clone, Copy, Debug)]
 pub struct Stack;
 
-/// The block that contains the bytes of a view.
+/// The block that contains a view's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
@@ -109,7 +109,7 @@ pub enum BlockOf<Block> {
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided among several arrays, which [`Stacked`] requires.
+/// A backend whose blocks can be divided among several arrays, as [`Stacked`] requires.
 ///
 /// # Safety
 ///
@@ -119,17 +119,17 @@ pub enum BlockOf<Block> {
 /// - [`block_at`](Self::block_at) may receive an address inside an allocated block, with the
 ///   provenance of the block's own address. The method must then return a block that ends where the
 ///   allocated block ends. Every method of the backend except [`free`](PoolBackend::free) must
-///   accept a block that `block_at` returned. If `block_at` receives the address of an allocated
-///   block, it must return that block itself. `free` accepts this block.
+///   accept a block that `block_at` returned. Given the address of an allocated block, `block_at`
+///   must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
-///   block of one context must also be a valid block of the other. The blocks must stay
-///   exchangeable until both contexts are dropped.
+///   block of one context must also be valid for the other. The blocks must remain interchangeable
+///   until both contexts are dropped.
 /// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
-///   use their [`SlotRef`]. The views must use only the methods
-///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
+///   use their [`SlotRef`]. Views must use only the methods
+///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of), and
 ///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
-/// - The addresses of blocks must be in the lower half of the address space, which is the case for
-///   user-space memory on all systems.
+/// - Block addresses must be in the lower half of the address space, as are user-space addresses on
+///   all systems.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -137,24 +137,24 @@ pub enum BlockOf<Block> {
     note = "use the backend itself, without `Stacked`: its pools have slots"
 )]
 pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
-    /// Returns the address of a block.
+    /// Returns a block's address.
     fn address(block: Self::Block) -> NonNull<u8>;
 
     /// Returns the block that begins at the given address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Returns `true` if blocks that were allocated with one of the contexts may be used and freed
-    /// with the other context without additional synchronization. If this method returns `true`,
-    /// pools of the same thread share memory when their scopes are nested. The default
-    /// implementation returns `true` if contexts have no state.
+    /// Returns `true` if blocks allocated with either context may be used and freed with the other
+    /// without additional synchronization. If this method returns `true`, pools of the same thread
+    /// share memory when their scopes are nested. The default implementation returns `true` if
+    /// contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait in the same way as [`reuse`](PoolBackend::reuse), but for a
-    /// part of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this
-    /// method before it hands out the first `bytes` bytes of `block` again.
+    /// Makes the backend's queue wait, like [`reuse`](PoolBackend::reuse), but for a part of a
+    /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
+    /// it hands out the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///
@@ -172,15 +172,15 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Releases the memory of a block's whole pages at or after the byte offset `from` to the
-    /// system. The addresses of those pages stay valid. Returns the number of bytes that were
+    /// Returns to the system the memory of a block's whole pages at or after the byte offset
+    /// `from`. The addresses of those pages stay valid. Returns the number of bytes that were
     /// released, or 0 if the system does not support this operation. The bytes remain initialized
     /// after this call.
     ///
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](PoolBackend::allocate) for the same context
-    /// and the same `bytes`, and must not have been freed. No view of the bytes at or after `from`
+    /// and the same `bytes` and must not have been freed. No view of the bytes at or after `from`
     /// may exist.
     unsafe fn discard(
         context: &Self::Context,
@@ -194,7 +194,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 }
 
 impl<B: StackedBackend> SlotRef<Stacked<B>> {
-    /// Converts this reference into the type of reference that views of `B` store.
+    /// Converts this reference into the type that views of `B` store.
     #[inline(always)]
     #[must_use]
     pub fn of_backend(self) -> SlotRef<B> {
@@ -203,9 +203,10 @@ impl<B: StackedBackend> SlotRef<Stacked<B>> {
     }
 }
 
-// SAFETY: every method forwards its arguments to the same method of `B`, which upholds the contract
-// of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a block as a
-// block. The views of `B` use their `SlotRef` only through methods that work for both layouts.
+// SAFETY: every method forwards its arguments to the same method of `B`, and `B` upholds the
+// contract of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a
+// block as a block. The views of `B` use their `SlotRef` only through methods that work for both
+// layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;

@@ -1,10 +1,10 @@
-//! Defines the statistics of a pool, which are available as plain numbers and as a formatted table.
+//! Defines a pool's statistics, which are available as plain numbers and as a formatted table.
 
 use core::fmt;
 
 use crate::device::Device;
 
-/// The statistics of one pool, or the sum of the statistics of several pools.
+/// The statistics of one pool or the sum of several pools' statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
@@ -16,11 +16,11 @@ pub struct PoolStats {
     pub pools: usize,
     /// The total number of slots that the queried scope and its enclosing scopes have handed out.
     pub active_slots: usize,
-    /// The largest number of slots that were handed out at the same time.
+    /// The maximum number of slots that were handed out at the same time.
     pub high_water_slots: usize,
     /// The current total size of the pool's blocks in bytes.
     pub reserved_bytes: usize,
-    /// The largest total size that the pool's blocks have ever had, in bytes.
+    /// The peak total size of the pool's blocks in bytes.
     pub peak_reserved_bytes: usize,
     /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
     /// `None` if the peak was not measured.
@@ -33,7 +33,7 @@ pub struct PoolStats {
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
-    /// The number of bytes of host memory that tables and state use, not including cached shapes.
+    /// The host memory, in bytes, that tables and state use, not including cached shapes.
     pub bookkeeping_bytes: usize,
     /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,
@@ -42,7 +42,7 @@ pub struct PoolStats {
     /// The number of acquires that took the cold path. The count includes the first acquire of each
     /// slot, each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
-    /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
+    /// while poisoning, fresh blocks, sampling, or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
     /// The number of acquires whose shape of dynamic rank was in the cache.
     pub shape_hits: u64,
@@ -51,7 +51,7 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
-    /// Returns empty statistics, which other statistics can be [added](Self::plus) to.
+    /// Returns empty statistics, to which other statistics can be [added](Self::plus).
     #[must_use]
     pub const fn none(name: &'static str, device: Device) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl PoolStats {
     }
 
     /// Returns the sum of these statistics and the statistics of other pools. The result has the
-    /// name, the device and the byte limit of `self`.
+    /// name, the device, and the byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -96,13 +96,13 @@ impl PoolStats {
         self
     }
 
-    /// Returns the ratio of the current total size of the blocks to the peak number of live bytes.
+    /// Returns the ratio of the blocks' current total size to the peak number of live bytes.
     /// Returns `None` if [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
     /// The best possible ratio is 1. Each slot's block is as large as the largest array that has
-    /// used the slot. A pool therefore holds more memory if the arrays in the same slot differ in
-    /// length. To lower the ratio, acquire the large arrays whose lengths never change before the
-    /// other arrays.
+    /// used the slot. A pool therefore holds more memory if arrays that use the same slot differ in
+    /// length. To lower the ratio, first acquire the large arrays whose lengths never change, and
+    /// then acquire the others.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -175,11 +175,11 @@ pub struct ReleaseReport {
     /// The number of bytes that the pool no longer holds. The number of freed bytes includes the
     /// bytes that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
-    /// The number of bytes whose pages have been returned to the system. The pool still counts
+    /// The number of bytes in pages that have been returned to the system. The pool still counts
     /// these bytes as reserved. Bytes can be discarded only above all arrays that are handed out.
     /// The stack's chunk must also be a separate mapping (on Linux, a chunk of 2 MiB or more). The
-    /// addresses of the discarded bytes remain valid, and the bytes read as zero when they are next
-    /// used. The number of discarded bytes includes pages that have never been used.
+    /// addresses of the discarded bytes remain valid, and the bytes are zero when they are next
+    /// read. The number of discarded bytes includes pages that have never been used.
     pub discarded_bytes: usize,
 }
 

@@ -1,9 +1,8 @@
-//! Defines a trait bound that a single-threaded type would have to satisfy to be `Send` or `Sync`.
-//! No type satisfies this bound, and the error message that is attached to the trait explains the
-//! reason. Without the bound, the compiler's error message would mention a pointer inside a private
-//! type.
+//! Defines a trait that single-threaded types require as a bound in order to be `Send` or `Sync`.
+//! No type implements the trait, and its custom error message explains why. Without the trait, the
+//! compiler's error message would mention a pointer in a private type.
 
-/// A trait that no type implements, which prevents [`Scope`](crate::Scope) from being [`Send`] or
+/// A trait that no type implements, used to prevent [`Scope`](crate::Scope) from being [`Send`] or
 /// [`Sync`].
 #[diagnostic::on_unimplemented(
     message = "a scope can be used only on the thread that owns its pool",

@@ -1,5 +1,5 @@
-//! Allocates host memory for the pool's own bookkeeping. If the host runs out of memory, the
-//! allocation returns `None`, whereas `Box::new` would abort the process.
+//! Allocates host memory for the pool's bookkeeping. If the host runs out of memory, the allocation
+//! returns `None`, whereas `Box::new` would abort the process.
 
 use alloc::alloc::alloc;
 use alloc::boxed::Box;

@@ -1,7 +1,7 @@
-//! Defines the view traits, which allow code that is generic over the backend to lend, split, read
+//! Defines the view traits, which allow code that is generic over the backend to lend, split, read,
 //! and write views.
 //!
-//! Importing these traits never shadows a method of slices. Only `len` and `is_empty` have the same
+//! Importing these traits never shadows a slice method. Only `len` and `is_empty` have the same
 //! names as slice methods, and both return the same results as those methods.
 
 use alloc::vec::Vec;
@@ -12,11 +12,12 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A sequence of elements that an acquire returns, with either exclusive or shared access.
+/// A sequence of elements that an acquire returns, to which the caller has exclusive or shared
+/// access.
 ///
-/// Views in host memory are plain slices and have all slice methods. This trait is intended for
-/// code that is generic over the backend. The [`LendView`] trait lends a view or a part of a view,
-/// and the [`PoolViewMut`] trait writes to a view.
+/// Views of host memory are plain slices, so all slice methods are available. This trait is
+/// intended for code that is generic over the backend. The [`LendView`] trait lends a view or a
+/// part of a view, and the [`PoolViewMut`] trait writes to a view.
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -46,10 +47,10 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A function that is generic over the backend should accept the views that it writes by value, and
-/// its caller should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
+/// A function that is generic over the backend should accept by value the views that it writes, and
+/// its callers should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
 /// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
-/// view. If such a function uses `?` on a part of a view that it has acquired, the compiler reports
+/// view. If such a function uses `?` on part of a view that it has acquired, the compiler reports
 /// that the view "does not live long enough":
 ///
 /// ```
@@ -76,7 +77,7 @@ pub trait PoolView: Sized {
     /// The type of the view's elements.
     type Element;
 
-    /// The error returned if the contents of the view cannot be read or written.
+    /// The error returned if the view's contents cannot be read or written.
     type Error: Error + From<ShapeError> + Send + Sync + 'static;
 
     /// Returns the number of elements in the view.
@@ -91,7 +92,7 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Returns [`ShapeError::SplitOutOfRange`] if `index` is greater than the length of the view.
+    /// Returns [`ShapeError::SplitOutOfRange`] if `index` is greater than the view's length.
     fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
     /// Returns a part of the view with the same lifetime as the view itself.
@@ -110,7 +111,7 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Fails if `destination` has a different length or if the memory cannot be read.
+    /// Returns an error if `destination` has a different length or if the memory cannot be read.
     fn copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: PodElement;
@@ -120,7 +121,8 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Fails if the host cannot allocate the vector or if the view's memory cannot be read.
+    /// Returns an error if the host cannot allocate the vector or if the view's memory cannot be
+    /// read.
     fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
@@ -149,10 +151,10 @@ pub trait PoolView: Sized {
     }
 }
 
-/// A view whose elements can be written, such as the [`View`](crate::PoolBackend::View) type of a
-/// backend.
+/// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
+/// type.
 ///
-/// Writes made with these methods take effect after all work that was previously enqueued on the
+/// Writes that use these methods take effect after all work that was previously enqueued on the
 /// elements. Work that is enqueued on the elements later runs after the writes.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
@@ -160,7 +162,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot enqueue the write.
+    /// Returns an error if the backend cannot enqueue the write.
     fn fill_with_value(&mut self, value: Self::Element) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -169,7 +171,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot enqueue the write.
+    /// Returns an error if the backend cannot enqueue the write.
     fn fill_with_zeros(&mut self) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -179,7 +181,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if `source` has a different length or if the backend cannot copy the elements.
+    /// Returns an error if `source` has a different length or if the backend cannot copy the
+    /// elements.
     fn copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -187,12 +190,13 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Copies the elements of another view, which may belong to another pool. The copy runs after
     /// all work that was previously enqueued on that view.
     ///
-    /// If the source lives longer than this view, generic code should pass a
-    /// [loan](LendView::as_view) of the source.
+    /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of
+    /// the source.
     ///
     /// # Errors
     ///
-    /// Fails if `source` has a different length or if the backend cannot copy the elements.
+    /// Returns an error if `source` has a different length or if the backend cannot copy the
+    /// elements.
     fn copy_from<'a>(&mut self, source: <Self as LendView<'a>>::Shared) -> Result<(), Self::Error>
     where
         Self: 'a,
@@ -203,7 +207,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 ///
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
 /// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`. A
-/// `for<'a>` bound on the type would then force every view to be `'static`. The parameter `Bound`
+/// `for<'a>` bound on the type would then force every view to be `'static`. The `Bound` parameter
 /// is always `&'a Self`. The parameter restricts the trait bound to lifetimes during which the view
 /// exists.
 ///
@@ -236,15 +240,14 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// ```
 ///
 /// To write two parts of a view at the same time, call [`into_split_at`](PoolView::into_split_at)
-/// on a loan of the view.
+/// on a reborrowed view.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// The type of a shared view, which is a backend's [`ViewRef`](crate::PoolBackend::ViewRef)
     /// type.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The type of a view with the same access as this view, which is either the backend's
-    /// [`View`](crate::PoolBackend::View) or the backend's
-    /// [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The type of a view with the same access as this view, which is the backend's
+    /// [`View`](crate::PoolBackend::View) or [`ViewRef`](crate::PoolBackend::ViewRef).
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// Lends the view's elements for reading.

@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// A warning about a pool that is probably used without opening scopes.
 ///
 /// The `Display` implementation prints the warning as text. The `location` field contains the call
-/// that last made the pool grow. The location is `None` if the pool grew in a method that returns
-/// errors instead of panicking.
+/// that last made the pool grow. The location is `None` if the pool grew in a fallible (`try_`)
+/// method.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
@@ -81,7 +81,7 @@ static HOOK: AtomicPtr<WarningHook> = AtomicPtr::new(null_mut());
 
 /// Sets the function that receives the warnings of all pools. Release builds never call the hook.
 ///
-/// The hook runs inside an acquire. While the hook runs, the pool rejects acquires with
+/// The hook runs during an acquire. While the hook runs, the pool rejects acquires with
 /// [`PoolError::Reentered`](crate::PoolError::Reentered).
 pub fn set_warning_hook(hook: &'static WarningHook) {
     HOOK.store(core::ptr::from_ref(hook).cast_mut(), Ordering::Release);

@@ -1,5 +1,5 @@
-//! The acquire methods of the dynamic pool. These methods correspond to the acquire methods of a
-//! scope, but return a handle to the array.
+//! Implements the dynamic pool's acquire methods. These methods correspond to a scope's acquire
+//! methods but return a handle to the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -20,12 +20,12 @@ impl<B: PoolBackend> DynamicPool<B> {
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: the slot is reserved for `length` elements, and is the last slot that the cursor
-        // moved past. Every byte pattern is a valid `PodElement`.
+        // SAFETY: the slot is reserved for `length` elements and is the slot that the cursor most
+        // recently moved past. Every byte pattern is a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire`](Self::acquire).
+    /// The fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// The fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
+    /// The fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_from`](Self::acquire_from).
+    /// The fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
@@ -136,8 +136,8 @@ impl<B: PoolBackend> DynamicPool<B> {
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        // SAFETY: this slot is the last slot that the cursor moved past, and the caller guarantees
-        // that the slot's elements are valid.
+        // SAFETY: this slot is the one that the cursor most recently moved past, and the caller
+        // guarantees that the slot's elements are valid.
         unsafe { self.name(slot, length) }
     }
 }

@@ -12,12 +12,12 @@ use crate::error::PoolError;
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains the identity of its pool and a serial. The identity is unique in the process,
-/// and the pool never reuses a serial. The identity and the serial are each 64 bits wide. A method
-/// that receives a handle returns an error if the handle belongs to another pool, or if a rewind
-/// has freed the handle's array.
+/// A handle contains its pool's identity and a serial. The identity is unique in the process, and
+/// the pool never reuses a serial. The identity and the serial are each 64 bits wide. A method that
+/// receives a handle returns an error if the handle belongs to another pool, or if a rewind has
+/// freed the handle's array.
 ///
-/// A handle determines the element type of its array, and grants write access to the array.
+/// A handle determines the element type of its array and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
 ///
 /// ```compile_fail,E0308
@@ -42,7 +42,7 @@ pub struct Handle<T> {
     pool: u64,
     serial: u64,
     slot: usize,
-    /// A marker that makes the handle `Send` and `Sync` only if `T` is.
+    /// A marker that allows the handle to be `Send` or `Sync` only if `T` is.
     element: PhantomData<T>,
     /// A marker that makes the handle invariant in `T`. Invariance is required because a value that
     /// is written through one copy of a handle can be read through another copy.
@@ -90,7 +90,7 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// Returns the slot and the length of the array that a current handle refers to.
+/// Returns the slot and the length of the array to which a current handle refers.
 ///
 /// A handle is invariant in its element type `T`. The handle was therefore created by an acquire of
 /// `T`, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array
@@ -108,7 +108,7 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is less than the number of active slots, and therefore less than the
+    // SAFETY: the number is less than the number of active slots, and is therefore less than the
     // number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
@@ -117,8 +117,7 @@ pub(super) fn find<B: PoolBackend, T>(
     Ok((named.memory, named.length))
 }
 
-/// Finds the arrays of several handles, which must refer to different slots, in the same way as
-/// [`find`].
+/// Finds the arrays of several handles, like [`find`]. The handles must refer to different slots.
 pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,
@@ -140,13 +139,13 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
 /// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
-/// reference, its arrays can only be read.
+/// reference, its arrays are read-only.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
-/// them. Constants do not move when memory is acquired in a scope, trimmed or compacted. If the
-/// constants of a pool are created first, their blocks are no larger than needed.
+/// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If a
+/// pool's constants are created first, their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -196,8 +195,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// Between scopes, change a constant with [`DynamicPool::get_mut`](crate::DynamicPool::get_mut).
 /// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an
-/// exclusive `Handles`, a constant can be computed from the temporary arrays of a scope. A view of
-/// a constant cannot outlive the borrow of the `Handles`:
+/// exclusive `Handles`, a constant can be computed from a scope's temporary arrays. A view of a
+/// constant cannot outlive the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -250,7 +249,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns a view of the array that a handle refers to.
+    /// Returns a view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -265,7 +264,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array that a handle refers to.
+    /// Returns an exclusive view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -281,12 +280,12 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays to which several handles refer.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`get`](Self::get). The method also returns
-    /// [`PoolError::RepeatedHandle`] if two of the handles are the same.
+    /// [`PoolError::RepeatedHandle`] if two of the handles are equal.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

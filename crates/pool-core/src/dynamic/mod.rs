@@ -1,5 +1,6 @@
-//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, autodiff tapes
-//! and callers in other languages. Arrays are identified by handles, and checkpoints form a stack.
+//! Defines the dynamic pool, for code whose lifetimes are not lexical, such as interpreters,
+//! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
+//! checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -20,8 +21,9 @@ pub use handle::{Handle, Handles};
 /// lexical scope is open, the arrays of the pool serve as constants, as described in the
 /// documentation of [`Handles`].
 ///
-/// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
-/// is equivalent to calling [`reset`](Self::reset), and can be repeated.
+/// The checkpoint stack starts with the root, which is a sentinel at depth 0. The pool can be
+/// rewound to the root any number of times, and each such rewind is equivalent to calling
+/// [`reset`](Self::reset).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -61,8 +63,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// The type of a handle includes the element type of its array. To borrow several views of one
-/// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
+/// A handle's type includes the element type of its array. To borrow several views of one pool,
+/// call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -115,8 +117,8 @@ pub use handle::{Handle, Handles};
 /// });
 /// ```
 pub struct DynamicPool<B: PoolBackend> {
-    /// A cursor at the slot after the last slot that was handed out. The field is declared before
-    /// the pool, so the cursor is dropped before the pool.
+    /// A cursor at the slot that follows the last handed-out slot. The field is declared before the
+    /// pool, so the cursor is dropped before the pool.
     cursor: Cursor<B>,
     /// The number of active slots at each checkpoint. The element with index 0 is the root, which
     /// is never removed.
@@ -153,7 +155,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
         // SAFETY: the pool is new, so no view is in use. The struct that stores the cursor owns the
-        // pool, and opens scopes only through copies of this cursor.
+        // pool and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
@@ -171,7 +173,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Creates a checkpoint that records the number of handed-out slots. Returns the depth to pass
-    /// to [`rewind_to`](Self::rewind_to), which is always at least 1.
+    /// to [`rewind_to`](Self::rewind_to). This depth is always at least 1.
     ///
     /// # Panics
     ///
@@ -181,7 +183,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`checkpoint`](Self::checkpoint).
+    /// The fallible version of [`checkpoint`](Self::checkpoint).
     ///
     /// # Errors
     ///
@@ -200,8 +202,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pop_from(depth);
     }
 
-    /// Rewinds to the checkpoint at depth `depth`, and removes that checkpoint and all newer
-    /// checkpoints. Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
+    /// Rewinds to the checkpoint at depth `depth` and removes it and all newer checkpoints.
+    /// Rewinding to depth 0 is equivalent to calling [`reset`](Self::reset).
     ///
     /// # Errors
     ///
@@ -220,13 +222,13 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(())
     }
 
-    /// Frees all slots and removes all checkpoints. The pool keeps its blocks.
+    /// Frees all slots and removes all checkpoints. The pool retains its blocks.
     pub fn reset(&mut self) {
         self.checkpoints.truncate(1);
         self.move_to(0);
     }
 
-    /// Removes the checkpoints at depth `depth` and above, and rewinds to the lowest of them.
+    /// Removes the checkpoints at depth `depth` and above and then rewinds to the lowest of them.
     /// `depth` must be at least 1. If only the root is left, this method rewinds to slot 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
@@ -243,7 +245,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns a view of the array that a handle refers to.
+    /// Returns a view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -260,7 +262,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array that a handle refers to.
+    /// Returns an exclusive view of the array to which a handle refers.
     ///
     /// # Errors
     ///
@@ -276,12 +278,12 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays that several handles refer to.
+    /// Returns exclusive views of the arrays to which several handles refer.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`get`](Self::get). The method also returns
-    /// [`PoolError::RepeatedHandle`] if two of the handles are the same.
+    /// [`PoolError::RepeatedHandle`] if two of the handles are equal.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
@@ -326,7 +328,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to record the lengths of acquires for a later call to [`compact`](Self::compact).
+    /// Starts recording the lengths of acquires for a later call to [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
@@ -358,7 +360,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pool.config()
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.pool.state().stats(self.active_slots())
@@ -374,8 +376,9 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Safety
     ///
-    /// `memory` must be the last memory that this cursor moved past. `memory` must be reserved for
-    /// `length` elements of `T`, and these elements must be valid before the handle is first used.
+    /// `memory` must be the memory that this cursor most recently moved past. `memory` must be
+    /// reserved for `length` elements of `T`, and these elements must be valid before the handle is
+    /// first used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
@@ -384,8 +387,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: this is the last memory that the cursor moved past, and no view of the
-                // memory has been created.
+                // SAFETY: this is the memory that the cursor most recently moved past, and no view
+                // of the memory has been created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)
             }

@@ -1,6 +1,6 @@
-//! An allocator that stores collections in the memory of a scope. The allocator works with all
+//! Defines an allocator that stores collections in a scope's memory. The allocator works with all
 //! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
-//! and divides them, so that many small allocations share a slot.
+//! and divides them so that many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -26,13 +26,13 @@ const MOST_GENEROUS: usize = 64 << 10;
 /// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
-/// An allocator that provides the memory of a scope to collections. This type implements the
+/// An allocator that provides a scope's memory to collections. This type implements the
 /// [`Allocator`] trait of the `allocator-api2` crate.
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
 /// with an allocator parameter. With the `nightly` feature, the type also implements the standard
-/// library's trait, so the standard collections accept it. Elements may implement `Drop`, and the
+/// library's trait, so the standard collections accept it. The elements may implement `Drop`; the
 /// collection drops them.
 ///
 /// ```
@@ -57,24 +57,24 @@ const STACK_DIVISOR: usize = 64;
 /// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
 ///
 /// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
-/// KiB. A collection that does not share its chunk grows by exchanging blocks, like a
-/// [`PoolVec`](crate::PoolVec). In a stacked pool, a chunk grows in place until something else is
-/// acquired from the scope. A second pass through the same code allocates nothing.
+/// KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
+/// swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired from
+/// the scope. When the same code runs a second time, it allocates nothing.
 ///
-/// The slots that contain chunks are *marked*, as the section *Cost* of
-/// [`acquire_with`](Scope::acquire_with) explains.
+/// The slots that contain chunks are *marked*, as explained in the *Cost* section of
+/// [`acquire_with`](Scope::acquire_with).
 ///
 /// # Refused allocations
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
-/// as `try_reserve` return an error instead of aborting. The error of `try_reserve` contains no
+/// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
 /// numbers, but [`take_refusal`](Self::take_refusal) returns the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
 /// 1. The memory belongs to the scope, because the scope's own cursor acquired it. The memory is
-///    never returned to the pool before the scope's views end. An allocation is therefore valid for
-///    `'a`, even if the allocator is moved, forgotten or dropped.
+///    never returned to the pool while the scope's views are usable. An allocation is therefore
+///    valid for `'a`, even if the allocator is moved, forgotten, or dropped.
 ///
 /// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
 ///    opened, so no inner scope can hand out the same memory.
@@ -82,10 +82,10 @@ const STACK_DIVISOR: usize = 64;
 /// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
 ///
-/// 4. The allocator never derives another allocation from a pointer that a collection passes in.
-///    The allocator only compares the addresses of pointers that a collection passes in.
+/// 4. The allocator never derives a new allocation from a pointer that a collection passes to it.
+///    The allocator compares only the addresses of pointers that a collection passes to it.
 ///
-/// 5. While the pool runs user code, it refuses to hand out a chunk. While an allocation is being
+/// 5. While the pool runs user code, it does not hand out chunks. While an allocation is being
 ///    moved, its chunk has no free bytes.
 ///
 /// # What does not compile
@@ -166,11 +166,11 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk. If the chunk has grown, this is the memory of its first part. The
-    /// memory is not used after `'a`. The lifetime in the field's type is `'static`, because `'a`
-    /// would make the allocator invariant.
+    /// The memory of the chunk. If the chunk has grown, this field contains the memory of its first
+    /// part. The memory is not used after `'a` ends. The lifetime in the field's type is `'static`
+    /// because `'a` would make the allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
-    /// The error from the last allocation that the pool refused.
+    /// The error from the most recent allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
 }
 
@@ -178,8 +178,8 @@ impl<B: HostBackend> Scope<'_, B> {
     /// Creates an allocator for collections in this scope. The allocator acquires no memory before
     /// its first allocation.
     ///
-    /// While the collections live, the scope can still acquire arrays, but it cannot open an inner
-    /// scope.
+    /// While the collections are alive, the scope can still acquire arrays, but it cannot open an
+    /// inner scope.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -214,8 +214,8 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Removes and returns the error from the last allocation that the pool refused. The error
-    /// states how many bytes were requested, in use and allowed.
+    /// Removes and returns the error from the most recent allocation that the pool refused. The
+    /// error states how many bytes were requested, in use, and allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -271,13 +271,13 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         // The start of every chunk is aligned to a cache line. In a stack, the end of every chunk
-        // is also aligned to a cache line.
+        // is aligned to a cache line.
         let padding = layout.align().saturating_sub(B::ALIGN);
         self.take(layout.size().saturating_add(padding))?;
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Acquires a new chunk of at least `needed` bytes, or enlarges the current chunk by at least
+    /// Acquires a new chunk of at least `needed` bytes or enlarges the current chunk by at least
     /// `needed` bytes.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
@@ -306,8 +306,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // In a stack, each address belongs to at most one chunk, and the end of one chunk is never
-        // the start of another chunk. If the addresses are equal, the new memory therefore extends
-        // the current chunk.
+        // the start of another chunk. If the addresses are equal, the new memory extends the
+        // current chunk.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);
@@ -336,13 +336,13 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(NonNull::new(start))
     }
 
-    /// Returns `true` if the last allocation has `old` bytes and still starts at `start`.
+    /// Returns `true` if the last allocation still starts at `start` and has `old` bytes.
     fn is_last_at(&self, start: *mut u8, old: usize) -> bool {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
 
-    /// Grows an allocation that does not share its slot, by exchanging the slot's block. Returns
-    /// `None` if the allocation shares its slot.
+    /// Grows an allocation that does not share its slot, by swapping the slot's block for a larger
+    /// one. Returns `None` if the allocation shares its slot.
     #[cold]
     fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());
@@ -350,9 +350,9 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         if !ptr::eq(start.wrapping_add(old), next) {
             return Ok(None);
         }
-        // The chunk has no free bytes during the exchange. User code that runs during the exchange
+        // The chunk has no free bytes during the swap. User code that runs during the swap
         // therefore cannot allocate bytes from this chunk. Bytes that user code allocated during
-        // the exchange would not move together with the allocation.
+        // the swap would not move with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
@@ -393,10 +393,10 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: the scope's cursor has moved past the memory of every allocation. Memory is handed out
-// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
-// or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
-// allocator and of every reference to it. Moving the allocator does not move any allocation. The
-// type cannot be cloned, and all copies of a reference refer to the same allocator.
+// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk,
+// or moved. The memory is valid for `'a`, and neither the allocator nor a reference to it lives
+// longer than `'a`. Moving the allocator does not move any allocation. The type cannot be cloned,
+// and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

@@ -1,4 +1,5 @@
-//! Collects the elements of an iterator into a slice, even if the length is not known in advance.
+//! Collects the elements of an iterator into a slice even if the number of elements is not known in
+//! advance.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -16,8 +17,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the
     /// next pass through the scope, the slot's block is large enough from the start. The iterator
     /// may acquire arrays from the scope, and those arrays remain acquired until the scope ends. If
-    /// the iterator panics, the slot that contains the elements also remains acquired. The size
-    /// hint of the iterator does not need to be correct.
+    /// the iterator panics, the slot that contains the elements also remains acquired. The
+    /// iterator's size hint does not need to be correct.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -41,13 +42,13 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_from_iter`](Self::acquire_from_iter).
+    /// The fallible version of [`acquire_from_iter`](Self::acquire_from_iter).
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`try_acquire`](Self::try_acquire). If the iterator has acquired
-    /// arrays from the scope, the slot that contains the elements remains acquired until the scope
-    /// ends, even after an error.
+    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even after
+    /// an error.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,
@@ -60,7 +61,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if let Err(error) = collected.try_extend(elements) {
             let memory = collected.memory();
             // SAFETY: the scope's cursor has moved past the slot. The vector is the only view of
-            // the slot, and is not used after this call.
+            // the slot and is not used after this call.
             unsafe { collected.scope().cursor.step_back(memory) };
             return Err(error);
         }

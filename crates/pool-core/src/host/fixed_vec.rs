@@ -1,4 +1,4 @@
-//! A vector with a fixed capacity, stored in the memory of a scope. The vector never moves, and
+//! Defines a vector with a fixed capacity, stored in a scope's memory. The vector never moves and
 //! stores no reference to a pool.
 
 use core::error::Error;
@@ -16,10 +16,10 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A vector with a fixed capacity, stored in the memory of a pool.
+/// A vector with a fixed capacity, stored in a pool's memory.
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
-/// scopes may be opened while elements are pushed. The vector dereferences to a slice of the
+/// scopes may be opened while elements are being pushed. The vector dereferences to a slice of the
 /// elements that have been pushed, and [`into_slice`](Self::into_slice) converts the vector into
 /// that slice.
 ///
@@ -40,21 +40,21 @@ pub struct FixedVec<'s, T> {
     /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
     /// vector for `'s`, and only values of `T` are written to it.
     ///
-    /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) replaces
-    /// the vector's memory. The field is not a reference, because a function may accept the vector
-    /// by value. With a reference, such a function would assert that no other pointer accesses the
-    /// memory until the function returns.
+    /// The field is a pointer rather than a reference, because a [`PoolVec`](super::PoolVec)
+    /// replaces the vector's memory. A reference would be incorrect, because the vector can be
+    /// passed to a function by value. With a reference field, such a function would assert that no
+    /// other pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector owns its elements like a `&'s mut [T]` does, and no other code uses the
-// elements during `'s`.
+// SAFETY: the vector has exclusive access to its elements, like a `&'s mut [T]`, and no other code
+// uses the elements during `'s`.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
-// SAFETY: a shared reference to the vector gives access only to a `&[T]`.
+// SAFETY: a shared reference to the vector provides access only to a `&[T]`.
 unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 
 /// The error returned if an element does not fit in a [`FixedVec`].
@@ -63,7 +63,7 @@ unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 pub struct CapacityError<T> {
     /// The first element that did not fit in the vector.
     pub element: T,
-    /// The capacity of the vector, in elements.
+    /// The vector's capacity in elements.
     pub capacity: usize,
 }
 
@@ -95,7 +95,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    /// The fallible version of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: a vector writes only values of `T`.
         let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
         // SAFETY: the slot was acquired for `capacity` elements with the size and alignment of `T`.
-        // A `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.
+        // A `MaybeUninit` may contain any bytes, and `room` is the slot's first view.
         let room = unsafe { slot.host_slice(capacity) };
         // SAFETY: the length is 0, so no element needs to be initialized. `take_unwritten` has
         // already marked the slot, unless `T` is plain.
@@ -135,7 +135,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length
     }
 
-    /// Returns the capacity of the vector, in elements.
+    /// Returns the vector's capacity in elements.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -169,7 +169,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends all elements of an iterator. If an element does not fit, the vector keeps the
+    /// Appends all elements of an iterator. If an element does not fit, the vector retains the
     /// elements that were already appended.
     ///
     /// # Errors
@@ -195,8 +195,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
         // SAFETY: all of `elements` fit after the last element of the vector. The two slices do not
-        // overlap, because `elements` is borrowed and the vector's memory belongs only to the
-        // vector.
+        // overlap, because `elements` is borrowed and the vector's memory belongs to no other
+        // value.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
@@ -221,7 +221,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// Inserts an element before the element at `index` and moves the later elements up by one
     /// position.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// Removes the element at `index` and moves the later elements down by one position. Returns
     /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
@@ -276,16 +276,17 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
         // SAFETY: `count` initialized elements start at `drained`, and the vector remains borrowed
-        // for as long as the slice is in use.
+        // while the slice is in use.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
-    /// Changes the number of elements to `length`. The method either appends copies of `element`,
-    /// or removes elements from the end.
+    /// Changes the number of elements to `length`. The method either appends copies of `element` or
+    /// removes elements from the end.
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`] if the elements do not fit, and leaves the vector unchanged.
+    /// If the elements do not fit, the method returns [`CapacityError`] and leaves the vector
+    /// unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if length > capacity {
@@ -298,7 +299,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, and leaves the other vector empty.
+    /// Appends the elements of another vector and leaves that vector empty.
     ///
     /// # Errors
     ///
@@ -319,8 +320,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.retain(|element| last.replace(*element).as_ref() != Some(element));
     }
 
-    /// Keeps the first `length` elements and removes the rest. If the vector contains at most
-    /// `length` elements, the method removes nothing.
+    /// Shortens the vector to its first `length` elements. If the vector contains at most `length`
+    /// elements, the method removes nothing.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
@@ -332,9 +333,9 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
-    /// the length of the vector does not change, and the vector contains an unspecified selection
-    /// of its former elements.
+    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
+    /// panics, the vector's length does not change, and the vector contains an unspecified
+    /// selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
@@ -347,8 +348,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice is valid for as long as the
-    /// scope's views are. The remaining capacity of the vector stays unused.
+    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
+    /// scope's views do. The vector's remaining capacity stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

@@ -1,5 +1,5 @@
-//! Methods that keep one array of an inner scope, by moving its block to the outer scope's next
-//! slot.
+//! Implements methods that keep an inner scope's array by moving its block to the outer scope's
+//! next slot.
 
 use core::ptr::NonNull;
 use core::slice;
@@ -12,31 +12,31 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Runs `body` in an inner scope, and keeps the returned slice beyond the end of that scope.
+    /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
-    /// Use `keep` for a result whose length is known only after the result has been computed,
-    /// because `keep` needs no upper bound. The temporaries of `body` are freed, and the result
-    /// remains in the outer scope's next slot.
+    /// Use `keep` for a result whose length is known only after it has been computed, because
+    /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
+    /// occupies the outer scope's next slot.
     ///
-    /// The slice does not move in memory, and nothing is copied or allocated. The slice's slot and
-    /// the outer scope's next slot exchange their blocks. If the slice is only part of an acquired
-    /// array, the rest of the array's block also remains in use. If `body` returns a slice from
-    /// elsewhere (from this scope, another pool, or a static), the slice is copied. An empty slice
-    /// uses no slot.
+    /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
+    /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
+    /// rest of the array's block also remains in use. If `body` returns a slice from elsewhere
+    /// (from this scope, another pool, or a static), the slice is copied. An empty slice uses no
+    /// slot.
     ///
-    /// The closure `body` must return a slice, so convert a vector to a slice with
+    /// The `body` closure must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
     /// suggests borrowing the vector, but the vector does not live long enough.
     ///
     /// # Memory held in a loop
     ///
-    /// Keeping a slice exchanges its block for the block of the outer scope's next slot. In a loop
-    /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
-    /// If a temporary is much larger than the kept array, each iteration may therefore grow another
-    /// slot. For example, a loop keeps 100 arrays of 64 bytes, and computes each of them with a
-    /// temporary array of 1 MiB. The loop allocates memory in its first 100 runs, after which the
-    /// pool holds 101 MiB. Acquire a large temporary once, before the loop. In a
-    /// [stack](crate::Stacked), the pool would hold only 1 MiB after the same loop.
+    /// Keeping a slice swaps its block with the block of the outer scope's next slot. In a loop
+    /// that calls `keep`, each iteration's temporaries use the blocks of different slots. If a
+    /// temporary is much larger than the kept array, each iteration may grow another slot. For
+    /// example, a loop keeps 100 arrays of 64 bytes and computes each of them with a temporary
+    /// array of 1 MiB. The loop allocates memory in its first 100 runs, after which the pool holds
+    /// 101 MiB. Acquire a large temporary once, before the loop. In a [stack](crate::Stacked), the
+    /// pool would hold only 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -81,9 +81,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Keeps the slice that `body` returns in the same way as [`keep`](Self::keep), but accepts a
-    /// `body` that may fail. The error is a [`PoolError`], or a type that converts from
-    /// [`PoolError`].
+    /// Keeps the slice that `body` returns, like [`keep`](Self::keep), but accepts a `body` that
+    /// may fail. The error is a [`PoolError`] or a type that implements `From<PoolError>`.
     ///
     /// # Errors
     ///
@@ -102,8 +101,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // view of the inner scope can exist only in the returned value. Therefore, the slice is the
         // only view of any slot at or above the cursor. The slice may also be in a slot below the
         // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
-        // [&'a T]` that it captured, because the implied bounds of that type make `'a` long enough.
-        // The slice is always the only reference to valid elements, and `body` no longer uses it.
+        // [&'a T]` that it captured, because the implied bounds of that type ensure that `'a` is
+        // long enough. The slice is always the only reference to valid elements, and `body` no
+        // longer uses it.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -111,8 +111,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The slice must remain valid until something is acquired or freed at or above the cursor, and
-    /// no other code may use the slice. No slot at or above the cursor may have another view.
+    /// No other code may use the slice, which must remain valid until something is acquired or
+    /// freed at or above the cursor. No other view of any slot at or above the cursor may exist.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,
@@ -120,7 +120,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ) -> HostAcquireResult<'s, B, T> {
         if length * size_of::<T>() == 0 {
             // SAFETY: a slice that occupies no bytes is valid at any aligned address. The original
-            // slice contained `length` elements of `T`, which is `Copy`.
+            // slice contains `length` elements of `T`, which is `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
         // SAFETY: the caller upholds the safety contract of `keep`.
@@ -131,8 +131,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid, and are now in memory below the cursor, which has no
-        // other view and remains allocated for `'s`.
+        // SAFETY: the elements are valid, and the memory below the cursor that now holds them has
+        // no other view and remains allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

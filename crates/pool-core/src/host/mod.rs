@@ -1,10 +1,10 @@
-//! Acquire methods for elements of any `Copy` type, for backends whose blocks the host can write
-//! through a pointer. The elements may have padding, or may be pointers, references, tuples, or
-//! uninitialized memory.
+//! Implements acquire methods for elements of any `Copy` type, for backends whose blocks the host
+//! can write through a pointer. The elements may have padding, or may be pointers, references,
+//! tuples, or `MaybeUninit` values.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. The slot is
 //! zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
-//! implement `Drop` are stored in boxes, or in collections that use the allocator of a scope.
+//! implement `Drop` are stored in boxes or in collections that use a scope's allocator.
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
@@ -34,7 +34,7 @@ pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
 /// The return type of the `try_` acquire methods for elements that the host writes. The result
-/// contains a slice by default, and otherwise an array with the shape `S`.
+/// contains a slice by default, or an array with the shape `S`.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

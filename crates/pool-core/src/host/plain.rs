@@ -2,7 +2,7 @@
 //! values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require the bound `NoUninit`. This module therefore uses the standard library to test for the
+//! require the `NoUninit` bound. This module therefore uses the standard library to test for the
 //! trait at run time. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`. The behavior of `fuse` therefore shows whether an iterator implements that
 //! trait. The iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The
@@ -17,12 +17,12 @@ use bytemuck::NoUninit;
 /// with padding.
 ///
 /// If the function returns `true`, the type is guaranteed to be plain. After the first `None`, an
-/// iterator from [`Iterator::fuse`] returns only `None`, unless the original iterator is a
-/// [`FusedIterator`], which `fuse` does not change. If a later version of the standard library also
-/// changes fused iterators, plain types will be treated as types with padding.
+/// iterator from [`Iterator::fuse`] returns only `None`; however, `fuse` does not change an
+/// iterator that is a [`FusedIterator`]. If a later version of the standard library also changes
+/// fused iterators, plain types will be treated as types with padding.
 ///
 /// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
-/// other lifetimes. The answer is still correct, because padding does not depend on lifetimes.
+/// other lifetimes. The result is still correct, because padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();

@@ -1,5 +1,5 @@
-//! Boxes in the memory of a scope. A box owns one value that may implement `Drop`, or a slice of
-//! such values.
+//! Defines boxes in a scope's memory. A box owns either one value or a slice of values, and the
+//! values may implement `Drop`.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,16 +12,16 @@ use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// An owned value, or an owned slice of values, in a scope. Dropping the box drops its value. If
-/// the box owns a slice, the values are dropped from the last to the first.
+/// An owned value or an owned slice of values in a scope. Dropping the box drops its value. If the
+/// box owns a slice, the values are dropped from the last to the first.
 ///
 /// [`Scope::boxed`] and [`Scope::boxed_slice`] create a `PoolBox`. The value may have any type,
 /// such as a file, a guard, or a `String` or `Vec` on the heap. If a box is forgotten or leaked,
 /// its value is not dropped, but its memory still returns to the scope.
 ///
 /// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box lives. Like an array, each box uses a slot of its own. For many small values, such as
-/// the nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
+/// the box is alive. Like an array, each box uses its own slot. For many small values, such as the
+/// nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
 /// values in one slot.
 ///
 /// ```
@@ -48,7 +48,7 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// The value cannot outlive the data that it refers to, because dropping the value may use that
+/// The value cannot outlive the data to which it refers, because dropping the value may use that
 /// data:
 ///
 /// ```compile_fail,E0597
@@ -80,7 +80,7 @@ use crate::scope::Scope;
 /// });
 /// ```
 pub struct PoolBox<'s, T: ?Sized + Boxable> {
-    /// An initialized value that belongs only to this box, in memory that is valid for `'s`.
+    /// An initialized value that belongs only to this box and whose memory is valid for `'s`.
     value: NonNull<T>,
     owner: PhantomData<(&'s (), T)>,
 }
@@ -88,7 +88,7 @@ pub struct PoolBox<'s, T: ?Sized + Boxable> {
 // SAFETY: the box owns its value, and no other code uses the value's memory during `'s`.
 unsafe impl<T: ?Sized + Boxable + Send> Send for PoolBox<'_, T> {}
 
-// SAFETY: a shared reference to the box gives access only to a `&T`.
+// SAFETY: a shared reference to the box provides access only to a `&T`.
 unsafe impl<T: ?Sized + Boxable + Sync> Sync for PoolBox<'_, T> {}
 
 /// A trait that is implemented only in this module.
@@ -98,11 +98,11 @@ pub trait SealedBoxable {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`ptr::drop_in_place`].
+    /// The requirements of [`ptr::drop_in_place`] apply.
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
-/// The types that a [`PoolBox`] can own, which are all sized types and all slices. The trait is
+/// The types that a [`PoolBox`] can own, namely all sized types and slices of them. The trait is
 /// sealed.
 pub trait Boxable: SealedBoxable {}
 
@@ -133,15 +133,15 @@ struct Values<T> {
 }
 
 impl<T> Values<T> {
-    /// Drops the values one at a time. The count is decreased before each value is dropped, because
-    /// the drop may panic.
+    /// Drops the values one at a time. The count is decremented before each value is dropped,
+    /// because the drop may panic.
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;
             // SAFETY: the index is less than the number of values.
             let value = unsafe { self.start.add(last) };
-            // SAFETY: the value was initialized, and is dropped only once because the count no
-            // longer includes the value.
+            // SAFETY: the value was initialized and is dropped only once, because the count no
+            // longer includes it.
             unsafe { ptr::drop_in_place(value) };
         }
     }
@@ -176,7 +176,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`boxed`](Self::boxed).
+    /// The fallible version of [`boxed`](Self::boxed).
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the memory was acquired for one value of `T` and is aligned for `T`, and no view
         // of it exists.
         unsafe { place.write(value) };
-        // SAFETY: the address of a block is never null.
+        // SAFETY: a block's address is never null.
         let value = unsafe { NonNull::new_unchecked(place) };
         Ok(PoolBox { value, owner: PhantomData })
     }
@@ -198,7 +198,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Creates `length` values by calling `element(index)` for each index in ascending order. The
     /// returned box drops the values from the last to the first.
     ///
-    /// The closure `element` may acquire from the scope. If `element` panics, the values that have
+    /// The `element` closure may acquire from the scope. If `element` panics, the values that have
     /// already been created are dropped.
     ///
     /// # Panics
@@ -215,7 +215,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`boxed_slice`](Self::boxed_slice).
+    /// The fallible version of [`boxed_slice`](Self::boxed_slice).
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         }
         mem::forget(values);
         let slice = ptr::slice_from_raw_parts_mut(start, length);
-        // SAFETY: the address of a block is never null.
+        // SAFETY: a block's address is never null.
         let value = unsafe { NonNull::new_unchecked(slice) };
         Ok(PoolBox { value, owner: PhantomData })
     }
@@ -261,8 +261,8 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference is valid for as long as the scope's views
-    /// are, and the value is never dropped.
+    /// Returns a reference to the value. The reference remains valid for as long as the scope's
+    /// views do, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
@@ -286,7 +286,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the value is initialized, and belongs to this box.
+        // SAFETY: the value is initialized and belongs to this box.
         unsafe { self.value.as_ref() }
     }
 }
@@ -294,7 +294,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 impl<T: ?Sized + Boxable> DerefMut for PoolBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the value is initialized, and belongs to this box.
+        // SAFETY: the value is initialized and belongs to this box.
         unsafe { self.value.as_mut() }
     }
 }

@@ -1,4 +1,4 @@
-//! A string type with an allocator parameter. The type is based on `Vec<u8, A>` in the same way as
+//! Defines a string type with an allocator parameter. The type is based on `Vec<u8, A>` just as
 //! `String` is based on `Vec<u8>`. The `allocator-api2` crate contains no string type.
 
 use core::borrow::Borrow;
@@ -14,17 +14,16 @@ use allocator_api2::vec::Vec;
 /// A growable string that uses the allocator `A`. The allocator is usually a `&ScopeAllocator`, so
 /// that the text is stored in a scope.
 ///
-/// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8, and dereferences to `str`. The `write!`
-/// macro appends to the string, and returns an error if the pool refuses to allocate memory. Like
-/// the methods of `Vec`, the other methods abort the process if memory cannot be allocated. A
+/// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8 and dereferences to `str`. The `write!` macro
+/// appends to the string and returns an error if the pool refuses to allocate memory. Like the
+/// methods of `Vec`, the other methods abort the process if memory cannot be allocated. A
 /// `PoolString` is hashed and compared like a `str`, so a map with `PoolString` keys can be
 /// searched with a `&str`.
 ///
-/// The type is built on the allocator and not on [`PoolVec`](crate::PoolVec), because programs
-/// often use many short strings. Strings that use the allocator share chunks, while each
-/// [`PoolVec`](crate::PoolVec) uses a slot of its own. If the length of a text is known and the
-/// text does not change, copy its bytes with [`acquire_from`](crate::Scope::acquire_from) instead
-/// of creating a string.
+/// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), because programs often use
+/// many short strings. Strings that use the allocator share chunks, whereas each
+/// [`PoolVec`](crate::PoolVec) uses its own slot. If a text does not change, copy its bytes with
+/// [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -51,7 +50,7 @@ pub struct PoolString<A: Allocator> {
 }
 
 impl<A: Allocator> PoolString<A> {
-    /// Creates an empty string, which uses no memory.
+    /// Creates an empty string without allocating memory.
     #[inline]
     #[must_use]
     pub const fn new_in(allocator: A) -> Self {
@@ -70,7 +69,8 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Errors
     ///
-    /// Returns an error with the position of the first byte that is not UTF-8, and drops the bytes.
+    /// If the bytes are not valid UTF-8, the method returns an error with the position of the first
+    /// invalid byte, and drops the bytes.
     pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
         str::from_utf8(&bytes)?;
         Ok(Self { bytes })
@@ -95,12 +95,12 @@ impl<A: Allocator> PoolString<A> {
         Some(last)
     }
 
-    /// Keeps the first `length` bytes and removes the rest. If the string has at most `length`
-    /// bytes, the method removes nothing.
+    /// Shortens the string to its first `length` bytes. If the string has at most `length` bytes,
+    /// the method removes nothing.
     ///
     /// # Panics
     ///
-    /// Panics if `length` falls inside a character.
+    /// Panics if `length` is not on a character boundary.
     #[track_caller]
     pub fn truncate(&mut self, length: usize) {
         assert!(
@@ -110,7 +110,7 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.truncate(length);
     }
 
-    /// Removes all text, but keeps the memory of the string.
+    /// Removes all text but retains the string's memory.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -137,8 +137,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text is valid for as long as the allocator's memory
-    /// is.
+    /// Returns the text without copying it. The text remains valid for as long as the allocator's
+    /// memory does.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str
@@ -170,7 +170,7 @@ impl<A: Allocator> DerefMut for PoolString<A> {
 }
 
 /// A write fails if the allocator refuses to allocate memory. Text that was written before the
-/// failure is kept.
+/// failure remains in the string.
 impl<A: Allocator> fmt::Write for PoolString<A> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -236,7 +236,7 @@ impl<A: Allocator> Ord for PoolString<A> {
     }
 }
 
-/// The hash is the same as the hash of a `str`, as [`Borrow`] requires.
+/// The string and the corresponding `str` have the same hash, as [`Borrow`] requires.
 impl<A: Allocator> Hash for PoolString<A> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);

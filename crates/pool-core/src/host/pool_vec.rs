@@ -1,5 +1,5 @@
-//! A growable vector in a scope. The vector remains in its slot, and exchanges the slot's block for
-//! a larger block when it grows.
+//! Defines a growable vector in a scope. The vector remains in its slot and, when it grows, swaps
+//! the slot's block for a larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -13,20 +13,20 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A growable vector in the memory of a pool.
+/// A growable vector in a pool's memory.
 ///
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
 ///
-/// If the block of the slot is too small, the vector acquires the block of the next idle slot. If
-/// necessary, the block of the next slot first grows to at least twice the vector's capacity. The
-/// vector copies its elements to the larger block, and leaves its old block in the idle slot, where
-/// later acquires can use it. In the next pass through the scope, the vector's slot holds the large
-/// block from the start, so nothing is copied or allocated.
+/// If the slot's block is too small, the vector acquires the next idle slot's block. If necessary,
+/// the next slot's block first grows to at least twice the vector's capacity. The vector copies its
+/// elements to the larger block and leaves its old block in the idle slot for later acquires. In
+/// the next pass through the scope, the vector's slot holds the large block from the start, so
+/// nothing is copied or allocated.
 ///
-/// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
-/// inner scope. The compiler reports "cannot borrow `scope` as mutable because it is also borrowed
-/// as immutable". If you need an inner scope, use a [`FixedVec`] from
+/// The vector borrows its scope. While the vector borrows the scope, the scope can acquire arrays
+/// but cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because
+/// it is also borrowed as immutable". If you need an inner scope, use a [`FixedVec`] from
 /// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
@@ -68,7 +68,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_vec`](Self::acquire_vec).
+    /// The fallible version of [`acquire_vec`](Self::acquire_vec).
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`push`](Self::push).
+    /// The fallible version of [`push`](Self::push).
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`extend_from_slice`](Self::extend_from_slice).
+    /// The fallible version of [`extend_from_slice`](Self::extend_from_slice).
     ///
     /// # Errors
     ///
@@ -149,12 +149,12 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Appends all elements of an iterator, which may acquire from the same scope. The size hint of
-    /// the iterator does not need to be correct.
+    /// Appends all elements of an iterator, which may itself acquire arrays from the same scope.
+    /// The iterator's size hint does not need to be correct.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`Scope::try_acquire`]. The vector keeps the elements that were
+    /// Returns the same errors as [`Scope::try_acquire`]. The vector retains the elements that were
     /// appended before the error.
     pub fn try_extend(
         &mut self,
@@ -173,7 +173,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`reserve`](Self::reserve).
+    /// The fallible version of [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// Inserts an element before the element at `index` and moves the later elements up by one
     /// position.
     ///
     /// # Panics
@@ -207,7 +207,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`insert`](Self::insert).
+    /// The fallible version of [`insert`](Self::insert).
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// Removes the element at `index` and moves the later elements down by one position. Returns
     /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
@@ -242,8 +242,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.drain(range)
     }
 
-    /// Changes the number of elements to `length`. The method either appends copies of `element`,
-    /// or removes elements from the end.
+    /// Changes the number of elements to `length`. The method either appends copies of `element` or
+    /// removes elements from the end.
     ///
     /// # Panics
     ///
@@ -253,7 +253,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`resize`](Self::resize).
+    /// The fallible version of [`resize`](Self::resize).
     ///
     /// # Errors
     ///
@@ -266,7 +266,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, and leaves the other vector empty.
+    /// Appends the elements of another vector and leaves that vector empty.
     ///
     /// # Panics
     ///
@@ -276,7 +276,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible version of [`append`](Self::append).
+    /// The fallible version of [`append`](Self::append).
     ///
     /// # Errors
     ///
@@ -299,29 +299,29 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.dedup();
     }
 
-    /// Keeps the first `length` elements and removes the rest. If the vector contains at most
-    /// `length` elements, the method removes nothing.
+    /// Shortens the vector to its first `length` elements. If the vector contains at most `length`
+    /// elements, the method removes nothing.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.elements.truncate(length);
     }
 
-    /// Removes all elements, but keeps the capacity of the vector.
+    /// Removes all elements but retains the vector's capacity.
     #[inline]
     pub fn clear(&mut self) {
         self.elements.clear();
     }
 
-    /// Keeps the elements that `keep` accepts, in order, and removes all others. If `keep` panics,
-    /// the length of the vector does not change, and the vector contains an unspecified selection
-    /// of its former elements.
+    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
+    /// panics, the vector's length does not change, and the vector contains an unspecified
+    /// selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
 
-    /// Converts the vector into a slice of its elements, which is valid for as long as the scope's
-    /// views are. In a stack, the unused capacity returns to the pool, unless something has been
-    /// acquired since the vector last grew.
+    /// Converts the vector into a slice of its elements, which remains valid for as long as the
+    /// scope's views do. In a stack, the unused capacity returns to the pool, unless something has
+    /// been acquired since the vector last grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
@@ -329,8 +329,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
         // SAFETY: the scope's cursor has moved past the memory. The vector is consumed, and the
-        // returned slice views only the first `length` elements of the memory. The vector has
-        // borrowed the scope, so no inner scope is open.
+        // returned slice views only the first `length` elements of the memory. The vector borrows
+        // the scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
     }
@@ -340,7 +340,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.scope
     }
 
-    /// Returns the memory of the vector.
+    /// Returns the vector's memory.
     pub(super) fn memory(&self) -> Memory<'s, B> {
         self.memory
     }
@@ -362,7 +362,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
         // SAFETY: the memory has room for `grown.capacity` elements for as long as the scope's
-        // views live.
+        // views are usable.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
         // SAFETY: the first `length` elements are initialized, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };

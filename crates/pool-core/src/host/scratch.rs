@@ -1,4 +1,4 @@
-//! Scratch memory for routines that divide the memory themselves. Scratch memory consists of
+//! Provides scratch memory for routines that partition it themselves. Scratch memory consists of
 //! uninitialized bytes with a given alignment.
 
 use core::mem::MaybeUninit;
@@ -9,11 +9,12 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires `bytes` uninitialized bytes at a multiple of `align`, which may be any power of
-    /// two. If `align` is greater than [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot
-    /// holds up to `align` additional bytes.
+    /// Acquires `bytes` uninitialized bytes at an address that is a multiple of `align`, which may
+    /// be any power of two. If `align` is greater than
+    /// [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align` additional
+    /// bytes.
     ///
-    /// For example, pass the memory to the `MemStack::new` function from the crate dyn-stack, which
+    /// For example, pass the memory to the `MemStack::new` function from the dyn-stack crate, which
     /// faer uses:
     ///
     /// ```text
@@ -21,7 +22,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked, in the same way as by [`acquire_uninit`](Self::acquire_uninit).
+    /// The slot is marked, as with [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -41,12 +42,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`scratch`](Self::scratch).
+    /// The fallible version of [`scratch`](Self::scratch).
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method also returns
-    /// all errors that [`try_acquire`](Self::try_acquire) returns.
+    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method can also
+    /// return any error of [`try_acquire`](Self::try_acquire).
     pub fn try_scratch(
         &self,
         bytes: usize,

@@ -1,4 +1,4 @@
-//! Arrays of any `T: Copy` whose elements are written before they are read.
+//! Implements arrays of any `T: Copy` whose elements are written before they are read.
 
 use super::HostAcquireResult;
 use super::plain::is_known_plain;
@@ -11,12 +11,12 @@ use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array whose elements are computed by calling `element(index)` in row-major
-    /// order. The element type only needs to be [`Copy`], so it may contain padding, pointers, and
-    /// references that outlive the scope.
+    /// order. The only requirement on the element type is [`Copy`], so it may contain padding,
+    /// pointers, and references that outlive the scope.
     ///
     /// The index is a `usize` if the shape is a length, and a `[usize; N]` if the shape has N axes.
     ///
-    /// The closure `element` may acquire arrays from this scope, and those arrays remain acquired
+    /// The `element` closure may acquire arrays from this scope, and those arrays remain acquired
     /// until the scope ends. If `element` panics, the slot that contains the elements also remains
     /// acquired.
     ///
@@ -37,7 +37,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// A closure that ignores the index repeats a value, and a closure that indexes a slice of the
     /// same length copies the slice. Both kinds of closures compile to a loop without bounds
     /// checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
-    /// [`acquire_from`](Self::acquire_from) do the same on every backend.
+    /// [`acquire_from`](Self::acquire_from) do the same thing on every backend.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -61,10 +61,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Plain data is any type that implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
     /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
-    /// Values of any other type may contain padding, so their slot is *marked* as possibly
+    /// Values of any other type may contain padding, so the slot is *marked* as possibly
     /// uninitialized. Every acquire of a marked slot calls the cold function. The next acquire that
     /// hands out this memory without writing to it (such as [`acquire`](Self::acquire)) first
-    /// zeroes the marked bytes, and then removes the mark.
+    /// zeroes the marked bytes and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -93,7 +93,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_with`](Self::acquire_with).
+    /// The fallible version of [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     ///
@@ -110,15 +110,15 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let slot = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
         // SAFETY: the slot was acquired for `length` elements, and no view of it exists.
         unsafe { slot.write_with(length, shape.in_order(element)) };
-        // SAFETY: the slot was acquired for `length` elements, which have been written, and
-        // `elements` is the first view of the slot.
+        // SAFETY: the slot was acquired for `length` elements, all elements have been written, and
+        // `elements` is the slot's first view.
         let elements: &'s mut [T] = unsafe { slot.host_slice(length) };
         // SAFETY: the slice and the shape have the same number of elements.
         Ok(unsafe { FromParts::from_parts(elements, shape.kept()) })
     }
 
-    /// Acquires a slot for `length` elements of `T` that have not been written. The method marks
-    /// the slot unless `plain` is `true`.
+    /// Acquires a slot for `length` elements of `T` that have not yet been written. The method
+    /// marks the slot unless `plain` is `true`.
     ///
     /// # Safety
     ///

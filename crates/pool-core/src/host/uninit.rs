@@ -1,4 +1,4 @@
-//! Arrays of `MaybeUninit<T>`, for code that initializes the elements itself.
+//! Implements arrays of `MaybeUninit<T>`, for code that initializes the elements itself.
 
 use core::mem::MaybeUninit;
 
@@ -14,7 +14,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array of uninitialized elements of any [`Copy`] type.
     ///
     /// The slot is marked even if the elements are numbers, because a `MaybeUninit` may be left
-    /// uninitialized. The section *Cost* of [`acquire_with`](Self::acquire_with) explains marked
+    /// uninitialized. The *Cost* section of [`acquire_with`](Self::acquire_with) explains marked
     /// slots.
     ///
     /// ```
@@ -42,7 +42,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_uninit`](Self::acquire_uninit).
+    /// The fallible version of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// # Errors
     ///
@@ -53,10 +53,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: the argument `plain` is `false`, so any values may be written to the slot.
+        // SAFETY: the `plain` argument is `false`, so values of any type may be written to the
+        // slot.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
         // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`. A
-        // `MaybeUninit` may contain any bytes, and `room` is the first view of the slot.
+        // `MaybeUninit` may contain any bytes, and `room` is the slot's first view.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
         // SAFETY: the slice and the shape have the same number of elements.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })

@@ -1,13 +1,12 @@
-//! The advertised capacity of an idle slot, which is the number of words that an acquire may use.
-//! The advertised capacity is 0 while the slot has pending work or the pool is busy. While the
-//! advertised capacity is 0, acquires must call the cold function.
+//! Defines the advertised capacity of an idle slot, which is the number of words that an acquire
+//! may use. The advertised capacity is 0 while the slot has pending work or the pool is busy. While
+//! the advertised capacity is 0, acquires must call the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 
-/// Advertises the capacity of the idle slot's block, or advertises 0 words if the slot still has
-/// pending work.
+/// Advertises the capacity of the idle slot's block, or 0 words if the slot still has pending work.
 ///
 /// # Safety
 ///
@@ -25,8 +24,8 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 }
 
 /// A guard that prevents an idle slot of a busy pool from being acquired on the hot path. The slot
-/// advertises 0 words while the guard exists, and advertises the capacity of its block again when
-/// the guard is dropped.
+/// advertises 0 words while the guard exists and its block's capacity again once the guard is
+/// dropped.
 #[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 
@@ -43,7 +42,8 @@ impl<'s, B: PoolBackend> WithdrawnSlot<'s, B> {
 
 impl<B: PoolBackend> Drop for WithdrawnSlot<'_, B> {
     fn drop(&mut self) {
-        // SAFETY: the caller of `new` guaranteed that the slot is idle until the guard is dropped.
+        // SAFETY: the caller of `new` guaranteed that the slot is idle until the guard has been
+        // dropped.
         unsafe { advertise(self.0) };
     }
 }

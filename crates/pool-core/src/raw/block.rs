@@ -1,5 +1,5 @@
-//! Operations that install, remove and free the block of a slot. These operations also remove the
-//! slot's cached shapes, which were checked only against the old block.
+//! Implements operations that install, remove, and free a slot's block. These operations also
+//! remove the slot's cached shapes, which were checked only against that block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -11,12 +11,12 @@ use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
 use core::ptr::{NonNull, null_mut};
 
-/// Installs a new block in an idle slot, and frees the slot's old block.
+/// Installs a new block in an idle slot and frees the slot's old block.
 ///
 /// # Safety
 ///
 /// The slot must be idle, and the pool must be marked as busy or exclusively borrowed. `block` must
-/// have been allocated with a size of `bytes` bytes, and must have no other owner.
+/// have been allocated with a size of `bytes` bytes and must not have another owner.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
@@ -36,8 +36,8 @@ pub(super) unsafe fn install<B: PoolBackend>(
     drop(old);
 }
 
-/// Empties an idle slot and frees its block. Returns the size of the block in bytes, or 0 if the
-/// slot had no block.
+/// Empties an idle slot and frees its block. Returns the block's size in bytes, or 0 if the slot
+/// had no block.
 ///
 /// # Safety
 ///
@@ -51,13 +51,13 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
     block.bytes
 }
 
-/// Removes the block of an idle slot from the pool, and installs `spare` in the slot.
+/// Removes an idle slot's block from the pool and installs `spare` in the slot.
 ///
 /// # Safety
 ///
 /// The slot must be idle and must have a block. The pool must be marked as busy or exclusively
-/// borrowed. The caller must own `spare`, and `spare` must have been allocated in the same way as
-/// the blocks of this pool.
+/// borrowed. The caller must own `spare`, which must have been allocated in the same way as this
+/// pool's blocks.
 pub(super) unsafe fn take_out<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     spare: Option<LooseBlock<B::Block>>,
@@ -91,7 +91,7 @@ struct TakenBlock<'s, B: PoolBackend> {
     armed_by_view: bool,
 }
 
-/// Empties an idle slot, so that the slot has no block and no handle, and advertises 0 words.
+/// Empties an idle slot, which then has no block and no handle and advertises 0 words.
 ///
 /// # Safety
 ///
@@ -103,8 +103,8 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     let bytes = unsafe { (*record).real };
     // SAFETY: the slot's record is live, and no reference to it exists.
     let armed_by_view = unsafe { (*record).armed_by_view };
-    // The slot is emptied before any code of the backend runs (invariant 6). SAFETY: the slot is
-    // live, and no reference to it exists.
+    // The slot is emptied before any backend code runs (invariant 6). SAFETY: the slot is live, and
+    // no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
     // SAFETY: the slot is live, and no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
@@ -122,7 +122,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it if the backend cannot free it after all earlier work.
+/// Frees the block or leaks it if the backend cannot free it after all earlier work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
@@ -140,7 +140,7 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     }
 }
 
-/// Removes the shape set from an idle slot and returns it. Dropping the set runs the `Drop`
+/// Removes and returns the shape set of an idle slot. Dropping the set runs the `Drop`
 /// implementations of the backend's descriptors.
 ///
 /// # Safety

@@ -1,9 +1,9 @@
-//! The cold function, which handles the rare cases of an acquire. The rare cases include the end of
-//! a table, the first use of a slot, a block that is too small, an armed slot, and a length of
-//! zero.
+//! Implements the cold function, which handles the rare cases of an acquire. The rare cases include
+//! the end of a table, a slot's first use, a block that is too small, an armed slot, and a length
+//! of zero.
 //!
-//! A single comparison sends all of these cases to [`prepare`]. The pool is marked as busy and the
-//! slot at the cursor advertises 0 words, because the cold function may run user code (invariant
+//! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
+//! user code, the pool is marked as busy and the slot at the cursor advertises 0 words (invariant
 //! 9).
 
 use core::ptr::NonNull;
@@ -79,8 +79,8 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
 ///
 /// # Safety
 ///
-/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot`, or of any
-/// slot above it, may be in use.
+/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot` or of any slot
+/// above it may be in use.
 #[cold]
 #[inline(never)]
 unsafe fn prepare_bytes<'s, B: PoolBackend>(
@@ -146,8 +146,8 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// The slot must be below the cursor, and no view may contain a byte of the slot's block. No view
-/// of the slot at the cursor, or of a slot above the cursor, may be in use.
+/// The slot must be below the cursor, and no view may contain any byte of the slot's block. No view
+/// of any slot at or above the cursor may be in use.
 #[inline]
 pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     slot: SlotPointer<'_, B>,
@@ -163,7 +163,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     handed_out.map_err(|error| as_asked(error, length))
 }
 
-/// Implements [`hand_out_taken`], and is compiled only once for all element types.
+/// Implements [`hand_out_taken`] and is compiled only once for all element types.
 ///
 /// # Errors
 ///
@@ -194,7 +194,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
         // remains idle because a busy pool rejects all acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
-    // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot. The
+    // SAFETY: the advertised word of a slot below the cursor belongs to the slot's views. The
     // caller guarantees that no such view exists.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that no view of the block exists, and that all slots at or

@@ -1,5 +1,5 @@
-//! A cursor over slots, which consists of a single word. A reservation checks the slot at the
-//! cursor, and a step moves the cursor past that slot.
+//! Defines a one-word cursor over slots. A reservation checks the slot at the cursor, and a step
+//! moves the cursor past that slot.
 
 use core::cell::Cell;
 use core::fmt;
@@ -25,7 +25,7 @@ use crate::error::PoolError;
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next slot, or of the sentinel at the end of a table.
+/// The address of the next slot or of the sentinel at the end of a table.
 pub struct SlotCursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
@@ -45,8 +45,8 @@ impl<B: PoolBackend> fmt::Debug for SlotCursor<B> {
 impl<B: PoolBackend> SlotCursor<B> {
     /// # Safety
     ///
-    /// `slot` must be a slot or sentinel of a pool that outlives the cursor. No view of `slot`, or
-    /// of any slot above it, may be in use. While this cursor is in use, no other cursor may create
+    /// `slot` must be a slot or sentinel of a pool that outlives the cursor. No view of `slot` or
+    /// of any slot above it may be in use. While this cursor is in use, no other cursor may create
     /// a view of these slots.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {

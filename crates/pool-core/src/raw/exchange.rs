@@ -1,5 +1,5 @@
-//! Exchanges the blocks of two slots. An exchange moves an array to another slot without copying
-//! the elements or freeing a block.
+//! Swaps the blocks of two slots. A swap moves an array to another slot without copying the
+//! elements or freeing a block.
 
 use core::{mem, ptr};
 
@@ -9,26 +9,26 @@ use super::slot::SlotPointer;
 use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
-    /// Exchanges the blocks of two slots. The exchange includes all data that belongs to a block:
+    /// Swaps the blocks of two slots. The swap includes all data that belongs to a block, namely
     /// its size, its mark, its shapes, and a flag. If the flag is set, the backend must make its
     /// queue wait for other queues before the block is used again. The samples of a slot are not
-    /// exchanged.
+    /// swapped.
     ///
     /// This method runs no backend code and cannot fail.
     ///
     /// # Safety
     ///
     /// Both slots must belong to the same pool. Each slot must be idle, unless the caller holds the
-    /// only view of the slot's block. After the exchange, a view of one slot's block counts as a
-    /// view of the other slot. No reference into the slots' shape sets, no handle to the slots, and
-    /// no [`SlotRef`](crate::SlotRef) to the slots may be in use.
+    /// only view of the slot's block. After the swap, a view of one slot's block counts as a view
+    /// of the other slot. No reference into the slots' shape sets, no handle to the slots, and no
+    /// [`SlotRef`](crate::SlotRef) to the slots may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
         }
         // SAFETY: the slot is live, and no reference to it exists.
         let own_block = unsafe { &raw mut (*self.slot.as_ptr()).block };
-        // SAFETY: the slot `other` is live, and no reference to it exists.
+        // SAFETY: `other` is live, and no reference to it exists.
         let other_block = unsafe { &raw mut (*other.slot.as_ptr()).block };
         // SAFETY: both pointers are valid, and they are distinct because the slots are distinct.
         unsafe { ptr::swap(own_block, other_block) };
@@ -64,8 +64,9 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block, so that `compact` keeps a block of at
-    /// least that size. The slot must be one of the first `handed_out` slots of the pool.
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` leaves the slot a
+    /// block of at least that size. The slot must be one of the first `handed_out` slots of the
+    /// pool.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -80,7 +81,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot and the length in bytes from the start of the slot's block to the end of the given
+    /// the slot, and the distance in bytes from the start of its block to the end of the given
     /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
@@ -95,7 +96,7 @@ impl<B: HostBackend> SlotCursor<B> {
         })
     }
 
-    /// Moves the block of `slot` to the slot at the cursor, and then moves the cursor past that
+    /// Moves the block of `slot` to the slot at the cursor and then moves the cursor past that
     /// slot. `used` is the number of bytes of the block that are in use.
     ///
     /// # Safety

@@ -1,13 +1,13 @@
-//! The single comparison that an acquire performs, and the size of the smallest block that passes
-//! the comparison. The comparison and the size use the same formula, so a length that has fitted in
-//! a block once always fits in that block again.
+//! Defines the single comparison that an acquire performs, and the size of the smallest block that
+//! passes it. The comparison and the size use the same formula, so a length that fits in a block
+//! once always fits in that block.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
-/// Returns `true` if `length` elements of `T` fit in `advertised` words. Not even zero elements fit
-/// in 0 words, because the comparison is strict. The comparison cannot overflow, because it never
-/// adds anything to `length` and never multiplies `length`.
+/// Returns `true` if `length` elements of `T` fit in `advertised` words. The comparison is strict,
+/// so not even zero elements fit in 0 words. The comparison cannot overflow, because it neither
+/// adds to `length` nor multiplies it.
 #[inline(always)]
 pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     let size = size_of::<T>();
@@ -81,8 +81,7 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // The loop tries every capacity up to the required one, which is slow under Miri if the
-        // length is large.
+        // Trying every capacity up to the required one is slow under Miri if the length is large.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

@@ -1,8 +1,8 @@
-//! The only function that hands out the block of a slot. Each acquire calls this function, and so
+//! Defines the only function that hands out a slot's block. Each acquire calls this function, as
 //! does the first use of a vector that was acquired without capacity.
 //!
-//! The function does all the work that must precede the first write to a block. The function grows
-//! the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
+//! The function does all of the work that must precede the first write to a block. Specifically, it
+//! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
 //! samples, and counts live bytes.
 
 use super::block::{install, release};
@@ -50,17 +50,16 @@ impl Demand {
 /// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
 /// pool.
 ///
-/// An acquire passes the first idle slot, and passes `None` as `taken_to`. When a vector is first
-/// used, it passes a slot that it has already acquired, and the number of the first idle slot as
-/// `taken_to`.
+/// An acquire passes the first idle slot as `slot` and `None` as `taken_to`. A vector's first use
+/// passes the vector's own slot as `slot` and the number of the first idle slot as `taken_to`.
 ///
-/// If the elements of a demand occupy no bytes, the function does none of this work, and the slot
-/// remains armed for its next use.
+/// If the elements of a demand occupy no bytes, the function leaves the slot's block unchanged, and
+/// the slot remains armed for its next use.
 ///
 /// # Errors
 ///
 /// Returns the same errors as the acquire methods. After an error, the slot still has its pending
-/// work, and has either its old block or no block.
+/// work, and it has either its old block or no block.
 ///
 /// # Safety
 ///
@@ -75,7 +74,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure computes the number of the first idle slot, because few acquires need that number.
+    // The number of the first idle slot is computed by a closure because few acquires need it.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -97,8 +96,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes the marked
-/// bytes that may be read before they are written, and poisons the elements.
+/// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes marked
+/// bytes that may be read before they are written, and it poisons the elements if requested.
 ///
 /// # Safety
 ///
@@ -113,8 +112,8 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: the block of a slot has not been replaced since a view armed the slot. The block
-        // is therefore still the block of that view.
+        // SAFETY: a slot's block has not been replaced since a view armed the slot. The block is
+        // therefore still that view's block.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -135,9 +134,9 @@ unsafe fn put_in_order<B: PoolBackend>(
     Ok(())
 }
 
-/// Replaces the block of a slot with a block of at least `needed` bytes. The function first tries a
-/// size that is computed with the growth factor, and then the exact size. If both allocations fail,
-/// the function frees the slot's block and every idle block, and tries the exact size again.
+/// Replaces a slot's block with one of at least `needed` bytes. The function first tries a size
+/// that is computed with the growth factor and then the exact size. If both allocations fail, the
+/// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
 ///
@@ -201,15 +200,15 @@ unsafe fn grow<B: PoolBackend>(
 
 /// The block size in bytes up to which the full growth factor applies.
 ///
-/// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of what the growth factor would add.
-/// The pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If
-/// lengths vary at random, a slot's block therefore ends up 12.5 % larger than the slot's longest
-/// array. With the full default factor, the block would end up 50 % larger. If lengths increase
-/// slowly, the number of times that a block grows remains logarithmic.
+/// Above `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor specifies is added to a
+/// block. The pool retains a block's surplus bytes until the next trim, and large blocks rarely
+/// grow. If lengths vary at random, a slot's block ends up 12.5% larger than the slot's longest
+/// array. With the full default factor, the block would end up 50% larger. If lengths increase
+/// slowly, the number of times that a block grows is still logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
-/// large blocks, and the result is always at most the size of the address space.
+/// large blocks, and the result never exceeds the size of the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -228,8 +227,8 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Records the number of bytes that an acquire needed. If the slot is being sampled, the acquire
-/// also counts as a sample.
+/// Records the number of bytes that an acquire needed. If the slot is being sampled, the acquire is
+/// also counted as a sample.
 ///
 /// # Safety
 ///
@@ -241,7 +240,7 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
     // The number of bytes is recorded even if the slot is not being sampled. Recording the number
-    // has no extra cost, and covers growth that happens after the last sample.
+    // has no extra cost, and accounts for growth after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

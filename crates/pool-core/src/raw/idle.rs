@@ -1,6 +1,6 @@
-//! Operations on idle slots, which are the slots at or above a cursor: trimming, compacting, and
-//! arming the slots for sampling. In a busy pool, these operations do nothing, because the call
-//! comes from inside another operation of the same pool.
+//! Implements operations that trim or compact idle slots (slots at or above a cursor) or arm them
+//! for sampling. These operations do nothing in a busy pool, because the call comes from within
+//! another operation of that pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -11,13 +11,13 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of slot `from` and of all later slots, and waits until the freed memory is
+/// Frees the blocks of slot `from` and of all later slots and waits until the freed memory is
 /// available. The function also waits for memory whose release began before the call. If the pool
 /// is busy, the function does not free anything.
 ///
 /// # Safety
 ///
-/// Slot `from` and all later slots must be idle, which means that no view of these slots is in use.
+/// Slot `from` and all later slots must be idle, that is, no view of these slots may be in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
@@ -25,7 +25,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
     unsafe { trim_busy(state, from) }
 }
 
-/// Frees blocks in the same way as [`trim`], for a pool that the caller has already marked as busy.
+/// Frees blocks like [`trim`], for a pool that the caller has already marked as busy.
 ///
 /// # Safety
 ///
@@ -54,7 +54,7 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
-        // SAFETY: the caller guarantees that the slot is idle, and that the pool is marked as busy
+        // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy
         // or exclusively borrowed.
         released.note(unsafe { release(slot) });
     }
@@ -75,8 +75,8 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Replaces the oversized blocks of slot `from` and of all later slots with smaller blocks, and
-/// then starts to sample these slots again. If the pool is busy, the function does not replace any
+/// Replaces the oversized blocks of slot `from` and of all later slots with smaller blocks and
+/// starts sampling these slots again. If the pool is busy, the function does not replace any
 /// blocks.
 ///
 /// # Safety
@@ -131,14 +131,14 @@ unsafe fn smaller_block<B: PoolBackend>(
     }
     let wanted = (used as f64 * compaction.shrink_to) as usize;
     // After a trim, the block may be smaller than the largest recorded use, so the target is
-    // limited to the size of the block.
+    // limited to the block's size.
     let target = round_up(wanted.max(used).min(record.real), B::ALIGN)?.min(record.real);
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 
-/// Replaces the block of an idle slot with a block of `target` bytes. Returns the number of bytes
-/// that the slot's block shrank by. If the smaller block cannot be allocated, the slot is left
-/// without a block, and the slot's next acquire allocates one.
+/// Replaces an idle slot's block with one of `target` bytes. Returns the number of bytes by which
+/// the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left without
+/// a block, and the slot's next acquire allocates one.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! The slot layout, in which each array has its own block.
+//! Defines the slot layout, in which each array has its own block.
 
 use super::cursor::SlotCursor;
 use super::root::SlotRoot;

@@ -1,4 +1,4 @@
-//! The life cycle of a pool: creation, reconfiguration and destruction.
+//! Implements the creation, reconfiguration, and destruction of a pool.
 
 use core::ptr::NonNull;
 
@@ -15,7 +15,7 @@ use crate::memory_checks::MemoryChecks;
 use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
-    /// Creates the state of a new pool with one empty table, and returns that table.
+    /// Creates the state of a new pool with one empty table and returns that table.
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,
@@ -27,7 +27,7 @@ impl<B: PoolBackend> State<B> {
             .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
         // SAFETY: `state` was just created, and no other reference to it exists.
         let this = unsafe { state.as_ref() };
-        // SAFETY: `state` is the address of `this`, and no other code knows the address yet.
+        // SAFETY: `state` is the address of `this`, and no other code has the address yet.
         if let Err(error) = unsafe { this.push_table(state) } {
             // SAFETY: `try_box` created the state, which has no table and is not used after this
             // call.
@@ -42,7 +42,7 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// The pool must be exclusively borrowed, which ensures that no view of any slot is in use.
+    /// The pool must be exclusively borrowed, so that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         let config = MemoryChecks::applied_to(config);
@@ -64,14 +64,14 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Frees every block, every table and the state. The backend's context is dropped last.
+    /// Frees every block, every table, and the state. The backend's context is dropped last.
     ///
     /// # Safety
     ///
     /// `state` must be the state of a table returned by [`create`](Self::create). No view or cursor
     /// of the pool may be in use, and the state must not be used after the call.
     pub(super) unsafe fn destroy(state: NonNull<Self>) {
-        // SAFETY: the state is live until the end of this function.
+        // SAFETY: the state lives until the end of this function.
         let this = unsafe { state.as_ref() };
         // SAFETY: the caller guarantees that no view is in use and that no other code can access
         // the pool.

@@ -1,14 +1,14 @@
-//! The peak number of live bytes in a pool. Live bytes are counted only while the configuration
-//! sends every acquire to the cold function.
+//! Measures the peak number of live bytes in a pool. Live bytes are counted only while the
+//! configuration sends every acquire to the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
 
 /// A counter for the live bytes of one pool.
 ///
-/// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
-/// therefore the number up to the previous slot, plus the slot's own bytes. The end of a scope
-/// therefore does not need to be reported to the counter.
+/// A slot is handed out only after all slots below it have been handed out. The number of live
+/// bytes up to a slot is therefore the number up to the previous slot plus the slot's own bytes.
+/// The counter therefore does not need to be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
     /// including its own bytes.
@@ -27,7 +27,7 @@ impl LiveBytes {
         self.peak.get()
     }
 
-    /// Records that slot `number` is handed out with `bytes` bytes, while slot `idle_from` and all
+    /// Records that slot `number` is handed out with `bytes` bytes while slot `idle_from` and all
     /// later slots are idle. The slot must be the next slot, or must have been handed out before.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` is handed out with `bytes` bytes, and removes the records of all
+    /// Records that slot `number` is handed out with `bytes` bytes and removes the records of all
     /// slots above it. If a slot below `number` was handed out without being counted, its size
     /// counts as 0 bytes.
     ///
@@ -55,7 +55,7 @@ impl LiveBytes {
     /// Returns the number of bytes that the host could not allocate. If an error is returned,
     /// nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
-        // The vector is moved out of its cell, because the allocator may run code that reads the
+        // The vector is moved out of its cell because the allocator may run code that reads the
         // pool's statistics.
         let mut ends = self.ends.take();
         ends.truncate(number);
@@ -92,7 +92,7 @@ impl LiveBytes {
         self.peak.set(self.peak.get().map(|peak| peak.max(end)));
     }
 
-    /// Frees the memory that the counter uses, but keeps the peak.
+    /// Frees the counter's memory but retains the peak.
     pub(super) fn stop(&self) {
         drop(self.ends.take());
     }
@@ -102,7 +102,7 @@ impl LiveBytes {
         self.peak.set(None);
     }
 
-    /// Returns the number of bytes of host memory that the counter uses.
+    /// Returns the number of bytes of host memory used by the counter.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         let ends = self.ends.take();
         let bytes = ends.capacity() * size_of::<usize>();

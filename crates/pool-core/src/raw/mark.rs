@@ -1,10 +1,10 @@
-//! The mark on a slot whose block may contain uninitialized bytes. Uninitialized bytes come from
-//! values with padding, or from arrays of `MaybeUninit`.
+//! Implements the mark on slots whose blocks may contain uninitialized bytes. Uninitialized bytes
+//! come from values with padding or from arrays of `MaybeUninit`.
 //!
-//! The slot's record stores the number of words, from the start of the block, that may contain
-//! uninitialized bytes. Before a marked slot is handed out for reading, all of its marked words are
-//! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked
-//! slot requires no check for a mark.
+//! The slot's record stores the number of words at the start of the block that may contain
+//! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are zeroed
+//! and the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked slot
+//! requires no check for a mark.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
@@ -28,7 +28,7 @@ fn bytes_of(words: u32, real: usize) -> usize {
 }
 
 /// Marks the first `bytes` bytes of the slot's block, which may become uninitialized after this
-/// call. If the slot already has a longer mark, the longer mark is kept.
+/// call. If the slot already has a longer mark, the longer mark remains.
 ///
 /// # Safety
 ///
@@ -64,8 +64,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes the marked bytes of the slot's block, and then removes the mark. If the words cannot
-    /// be zeroed, the mark is kept.
+    /// Zeroes the marked bytes of the slot's block and then removes the mark. If the words cannot
+    /// be zeroed, the mark remains.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! The implementation of `ArrayMemory` for slots. This module contains the operations that acquire
-//! methods, views and handles perform on a reserved slot.
+//! Implements `ArrayMemory` for slots. This module contains the operations that acquire methods,
+//! views, and handles perform on a reserved slot.
 
 use super::fits::padded;
 use super::mark::mark;

@@ -1,4 +1,4 @@
-//! The position of a cursor over slots, passed by value.
+//! Defines the position of a cursor over slots, which is passed by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -66,8 +66,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
-        // If not even zero elements fit, the cursor is at a sentinel or at a slot with pending
-        // work.
+        // If not even zero elements fit in the slot, the cursor is at a sentinel or at a slot with
+        // pending work.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller upholds the safety contract of `shape_cache::find`.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;

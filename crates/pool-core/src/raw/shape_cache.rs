@@ -1,11 +1,11 @@
-//! The N-way shape cache, which stores one set of shapes for each slot that is used with a dynamic
-//! rank. Cold code that replaces the block of a slot drops the slot's whole set of shapes.
+//! Implements the N-way shape cache, which stores one set of shapes for each slot that is used with
+//! a dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
 //!
-//! An entry contains the lengths, the strides and the backend's descriptor, but no address. No part
-//! of an entry can therefore become stale, and a cached shape fits in the slot's block without a
-//! check. Entries are evicted in round-robin order. The worst case is a loop that uses one more
-//! shape than the set can hold. Each acquire in the loop then misses the cache and allocates a few
-//! words on the host.
+//! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
+//! entry therefore never becomes stale, and a cached shape is known to fit in the slot's block.
+//! Entries are evicted in round-robin order. The worst case is a loop that uses one more shape than
+//! the set can hold. Each acquire in the loop then misses the cache and allocates a few words on
+//! the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -33,10 +33,10 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
 ) -> Option<&'s mut Way<B::Descriptor>> {
     // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
-    // SAFETY: a set lives until cold code removes it from an idle slot. The caller guarantees that
-    // no reference into the set is in use. If the acquire fails after this call and is repeated,
-    // the reference from the first call is no longer used. The new reference is therefore the only
-    // reference to the set that is in use.
+    // SAFETY: a set exists until cold code removes it from an idle slot. The caller guarantees that
+    // no reference into the set is in use. If the acquire fails after this call and is then
+    // retried, the reference that this call returned is no longer used. The new reference is
+    // therefore the only reference to the set that is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -85,7 +85,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
-/// Implements [`insert`], and is compiled only once for all element types.
+/// Implements [`insert`] and is compiled only once for all element types.
 ///
 /// # Safety
 ///
@@ -115,8 +115,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // SAFETY: a set lives until cold code removes it from its idle slot, and no reference into the
     // set is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted entry runs the backend's code. When the backend's code runs, the set is
-    // complete and no reference to the set is in use.
+    // Dropping the evicted entry runs backend code. When that code runs, the set is complete and no
+    // reference to the set is in use.
     drop(evicted);
     // SAFETY: a set lives until cold code removes it from its idle slot. During `'s`, no other
     // reference to the set exists.

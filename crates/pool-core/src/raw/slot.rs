@@ -1,6 +1,6 @@
-//! The interface that other modules use to access a slot. A [`SlotPointer`] refers to a slot that a
-//! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
-//! to the slot of that view.
+//! Defines the interface that other modules use to access a slot. A [`SlotPointer`] refers to a
+//! slot that a cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's
+//! view refers to the slot of that view.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -101,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use for as long as the returned reference is
-    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must remain in use while the returned reference is used.
+    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -138,7 +138,7 @@ impl<B: PoolBackend> SlotRef<B> {
     }
 
     /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
-    /// out again, grown or freed. The `reuse` method is called even if the view is never dropped.
+    /// out again, grown, or freed. The `reuse` method is called even if the view is never dropped.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! The report that a debug build prints if a pool has handed out an unusually large number of
-//! slots. The report includes the location of the call that acquired the last of these slots.
+//! Defines the warning that a debug build prints if a pool has handed out an unusually large number
+//! of slots. The warning includes the location of the call that acquired the last of these slots.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -7,7 +7,7 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that one pool collects for its report.
+/// The data that one pool collects for its warning.
 pub(super) struct SlotReport {
     /// The number of the slot that a call was about to acquire, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -25,7 +25,7 @@ impl SlotReport {
     }
 
     /// Records that `slots` slots are now handed out. The method emits the warning when this number
-    /// first reaches the limit.
+    /// reaches the limit for the first time.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -1,5 +1,6 @@
-//! The state that a pool owns in addition to its slots: the backend's context, the configuration,
-//! the list of tables and the counters. Only cold code accesses the state.
+//! Defines the state that a pool owns in addition to its slots. The state contains the backend's
+//! context, the configuration, the list of tables, and the counters. Only cold code accesses the
+//! state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -21,15 +22,15 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A value that is computed from the configuration and cached. Computing the value for each
-    /// cold acquire would cost about eleven instructions.
+    /// A value that is computed from the configuration and cached. Computing the value in each cold
+    /// acquire would take about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
     /// The mark that is set while an operation of this pool may run user code (invariant 9).
     busy: BusyMark,
-    /// The address of the first slot of each table. The address of a table's first slot is also the
-    /// address of the table.
+    /// The address of the first slot of each table. A table's address is also the address of its
+    /// first slot.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -45,7 +46,7 @@ pub struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// Creates the state of a new pool that has no table yet. `id` is the identity of the pool.
+    /// Creates the state of a new pool that has no table yet. `id` is the pool's identity.
     pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
             context,
@@ -83,7 +84,8 @@ impl<B: PoolBackend> State<B> {
         self.config.get()
     }
 
-    /// Returns `true` if a mode of the configuration sends every acquire to the cold function.
+    /// Returns `true` if the configuration enables a mode in which every acquire calls the cold
+    /// function.
     pub(super) fn arms_every_use(&self) -> bool {
         self.arms_every_use.get()
     }
@@ -105,7 +107,7 @@ impl<B: PoolBackend> State<B> {
         self.arms_every_use.set(config.arms_every_use());
     }
 
-    /// Returns the number of bytes in all blocks of the pool.
+    /// Returns the total size of the pool's blocks in bytes.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.get()
     }
@@ -182,8 +184,8 @@ impl<B: PoolBackend> State<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
-    /// include the configuration, the device or the number of live bytes.
+    /// Returns the statistics that any thread may read while the pool is live. The statistics do
+    /// not include the configuration, the device, or the number of live bytes.
     pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.high_water_slots = self.high_water.get();
         stats.reserved_bytes = self.reserved.get();

@@ -1,6 +1,6 @@
-//! The slot table, which contains the hot words of 31 slots, a sentinel, and the slots' cold
-//! records. This module also computes the address of a table from the address of any slot in the
-//! table.
+//! Defines the slot table, which contains the hot words of 31 slots, a sentinel, and the slots'
+//! cold records. This module also computes the address of a table from the address of any slot in
+//! the table.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -21,8 +21,8 @@ pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
     /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
-    /// rank. The sets are stored in a separate array, and not in the records. A hit in the shape
-    /// cache can then find the address of a slot's set with a single shift.
+    /// rank. The sets are stored in a separate array rather than in the records. On a cache hit,
+    /// the address of a slot's set can then be computed with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
@@ -112,8 +112,8 @@ impl<B: PoolBackend> Table<B> {
     /// `table` must be live, and `index` must be at most `SLOTS`.
     #[inline]
     pub(super) unsafe fn slot(table: NonNull<Self>, index: usize) -> NonNull<Slot<B>> {
-        // SAFETY: `slots` is the first field of a `repr(C)` struct, so the address of the table is
-        // the address of slot 0. The caller guarantees that `index` is within the array.
+        // SAFETY: `slots` is the first field of a `repr(C)` struct, so the table's address is the
+        // address of slot 0. The caller guarantees that `index` is within the array.
         unsafe { table.cast::<Slot<B>>().add(index) }
     }
 
@@ -161,9 +161,9 @@ impl<B: PoolBackend> Table<B> {
     pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
-        // SAFETY: every slot is inside a table, and the address of a table is a multiple of
-        // `ALIGN`. The address of the table is therefore the address of the slot rounded down to a
-        // multiple of `ALIGN`, and is not null.
+        // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`. The
+        // table's address is therefore the slot's address rounded down to a multiple of `ALIGN`,
+        // and it is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

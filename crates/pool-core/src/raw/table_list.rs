@@ -1,5 +1,5 @@
-//! The list of a pool's tables. While the list grows, the allocator may run code that reads the
-//! list.
+//! Defines the list of a pool's tables. While the list grows, the allocator may run code that reads
+//! the list.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -24,9 +24,8 @@ impl<T> TableList<T> {
     /// Returns the number of addresses in the list.
     pub(super) fn len(&self) -> usize {
         // SAFETY: only the methods of this type access the list, and all of them run on one thread
-        // (invariant 7). No method calls other code, not even the allocator, while it holds a
-        // reference to the list. Therefore, no exclusive reference to the list exists at this
-        // point.
+        // (invariant 7). While a method holds a reference to the list, it calls no other code, not
+        // even the allocator. Therefore, no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         list.len()
     }
@@ -52,7 +51,7 @@ impl<T> TableList<T> {
 
     /// Ensures that the list has capacity for one more address. On failure, returns the number of
     /// bytes that the host could not allocate. The method builds the longer list separately, so
-    /// code that the allocator runs sees either the old list or the new list.
+    /// code run by the allocator sees either the old or the new list.
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
         // SAFETY: no method of this type calls other code while it holds a reference to the list.
@@ -79,7 +78,7 @@ impl<T> TableList<T> {
     /// # Safety
     ///
     /// [`make_room`](Self::make_room) must have reserved capacity for the address, and no address
-    /// may have been added after that call.
+    /// may have been added since.
     pub(super) unsafe fn push(&self, address: NonNull<T>) {
         // SAFETY: the caller guarantees that the list has sufficient capacity, so pushing does not
         // run the allocator. No other reference to the list exists at this point.

@@ -1,4 +1,4 @@
-//! Methods that create another table for a pool, and that find slots by their numbers across all
+//! Implements methods that create a table for a pool or find a slot by its number across all
 //! tables.
 
 use core::ptr::NonNull;
@@ -27,7 +27,7 @@ impl<B: PoolBackend> State<B> {
         let count = self.tables.len();
         self.tables.make_room().map_err(no_memory)?;
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: the index 0 refers to the first slot of the new table, which is live.
+        // SAFETY: index 0 refers to the first slot of the new table, which is live.
         let first = unsafe { Table::slot(table, 0) };
         // SAFETY: `make_room` reserved capacity for the table, and the caller guarantees that no
         // other code has used that capacity.
@@ -81,7 +81,7 @@ impl<B: PoolBackend> State<B> {
     /// Returns an iterator over slot `from` and all later slots that exist when this method is
     /// called.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
-        // SAFETY: every `number` is less than the number of slots, and the number of tables never
+        // SAFETY: every `number` is less than the number of slots, and the number of slots never
         // decreases.
         (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
     }
@@ -97,12 +97,12 @@ impl<B: PoolBackend> State<B> {
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
-        // SAFETY: the slot is not a sentinel, and the pool lives while its state is borrowed.
+        // SAFETY: the slot is not a sentinel, and the pool is live while its state is borrowed.
         unsafe { SlotPointer::new(slot) }
     }
 
-    /// Returns the address of slot `number`. If `number` is the number of slots, the method returns
-    /// the address of the sentinel at the end of the last table.
+    /// Returns the address of slot `number`. If `number` equals the number of slots, the method
+    /// returns the address of the sentinel at the end of the last table.
     ///
     /// # Safety
     ///
@@ -137,7 +137,7 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the statistics of the pool for a scope whose cursor is preceded by `active` slots.
+    /// Returns the pool's statistics for a scope whose cursor is preceded by `active` slots.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }

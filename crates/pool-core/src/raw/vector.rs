@@ -1,4 +1,4 @@
-//! The growth of vectors that are stored in slots.
+//! Implements the growth of vectors that are stored in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -13,12 +13,11 @@ use crate::error::PoolError;
 /// The memory of a vector that is stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
-/// The smallest capacity that a vector grows to.
+/// The minimum capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Enlarges the memory of a vector, either within the slot's own block or by using the block of the
-/// next slot. `cursor` is the slot at the cursor, and `active` is the number of slots before that
-/// slot.
+/// Enlarges a vector's memory, using either the slot's own block or the next slot's block. `cursor`
+/// is the slot at the cursor, and `active` is the number of slots before that slot.
 ///
 /// # Errors
 ///
@@ -67,9 +66,9 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Exchanges the block of the vector's slot for the block of the next slot, which has room for
-/// `capacity` elements. The old block then belongs to the next slot, and retains the vector's
-/// elements until the new block is used.
+/// Swaps the vector's block with the next slot's block, which has room for `capacity` elements. The
+/// old block then belongs to the next slot and retains the vector's elements until the new block is
+/// used.
 ///
 /// # Safety
 ///
@@ -80,8 +79,8 @@ unsafe fn take_next_block<B: HostBackend, T>(
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
     // The block that contains the vector's elements is below the cursor, so this call neither frees
-    // it nor hands it out. SAFETY: `cursor` is the position of the cursor, and its pool lives while
-    // one of its slots is used.
+    // it nor hands it out. SAFETY: `cursor` is the position of the cursor, and its pool is live
+    // while one of its slots is in use.
     let place = unsafe { SlotPlace::new(cursor) };
     // SAFETY: `place` is the position of the cursor, and no view of the slot at the cursor is in
     // use.

@@ -1,5 +1,5 @@
-//! The words of one slot: the two words that every acquire reads, and the record that only cold
-//! code reads.
+//! Defines a slot's two hot words, which every acquire reads, and its record, which only cold code
+//! reads.
 
 use crate::backend::PoolBackend;
 
@@ -26,7 +26,7 @@ pub(super) struct Record {
     /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
     /// bits, so that it does not increase the size of a table.
     pub(super) uninitialised_words: u32,
-    /// The number of acquires that still have to be sampled.
+    /// The number of acquires that remain to be sampled.
     pub(super) samples_left: u8,
     /// The number of acquires that were sampled.
     pub(super) samples_seen: u8,

@@ -1,5 +1,5 @@
-//! The host memory of one owned array. The value stores a block, and the number of bytes of the
-//! block that may be uninitialized.
+//! Defines the host memory of an owned array. The value stores a block and the number of its bytes
+//! that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -18,15 +18,15 @@ use crate::stacked::StackedBackend;
 ///
 /// # Invariants
 ///
-/// 1. The value owns `block`, which has `bytes` bytes. `bytes` is 0 if and only if `block` is
+/// 1. The value owns `block`, which is `bytes` bytes long. `bytes` is 0 if and only if `block` is
 ///    [`DANGLING`](PoolBackend::DANGLING).
 ///
 /// 2. All bytes at or after the offset `uninitialised` are initialized.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data, and any thread with access to the context may use it, as the
-// documentation of `PoolBackend` states. The methods that use the context receive a shared
-// reference to it, and the bound allows every thread to use such a reference.
+// SAFETY: a block is plain data that any thread with access to the context may use, as documented
+// in `PoolBackend`. The methods that use the context receive a shared reference to it, which the
+// bound allows every thread to use.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the
@@ -36,7 +36,7 @@ unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
 
 impl<B: HostBackend> HostMemory<B> {
-    /// Creates the memory of an owned array from a block.
+    /// Creates an owned array's memory from a block.
     ///
     /// # Safety
     ///
@@ -46,7 +46,7 @@ impl<B: HostBackend> HostMemory<B> {
         Self(block)
     }
 
-    /// Returns the block and transfers ownership of the block to the caller.
+    /// Returns the block and transfers its ownership to the caller.
     pub(super) fn into_block(self) -> LooseBlock<B::Block> {
         self.0
     }
@@ -86,8 +86,8 @@ impl<B: HostBackend> HostMemory<B> {
         Ok(())
     }
 
-    /// Zeroes all bytes of the block that may be uninitialized, and poisons the bytes of the array
-    /// if `poison` is `true`.
+    /// Zeroes all bytes of the block that may be uninitialized, and poisons the array's bytes if
+    /// `poison` is `true`.
     #[cold]
     fn initialise(
         &mut self,

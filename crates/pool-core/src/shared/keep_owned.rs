@@ -1,5 +1,5 @@
-//! Methods that keep an array of an inner scope as an owned array. If possible, the block of the
-//! array is moved out of the scope's pool. If the block cannot be moved, the array is copied.
+//! Implements methods that keep an inner scope's array as an owned array. If possible, the array's
+//! block is moved out of the scope's pool. If the block cannot be moved, the array is copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -17,14 +17,14 @@ use crate::host::is_known_plain;
 use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Runs `body` in an inner scope, and converts the slice that `body` returns into an owned
-    /// array of `pool`. The array remains valid after the inner scope has ended.
+    /// Runs `body` in an inner scope and converts the slice that it returns into an owned array of
+    /// `pool`. The array remains valid after the inner scope has ended.
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
-    /// context of the backend must also be `()`, as it is for host memory. If the slice is not
-    /// copied, its block moves to `pool`, and an idle block from `pool` takes its place in the
-    /// slot. A loop that keeps arrays therefore allocates nothing if those arrays are eventually
-    /// dropped. The owned array occupies the whole block that was moved.
+    /// backend's context must also be `()`, as is the case for host memory. If the slice is not
+    /// copied, its block moves to `pool`, and an idle block from `pool` replaces it in the slot. A
+    /// loop that keeps arrays allocates nothing if those arrays are eventually dropped. The owned
+    /// array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -57,8 +57,7 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Keeps an array in the same way as [`keep_owned`](Self::keep_owned), but accepts a `body`
-    /// that may fail.
+    /// Keeps an array like [`keep_owned`](Self::keep_owned), but accepts a `body` that may fail.
     ///
     /// # Errors
     ///
@@ -81,8 +80,8 @@ impl<B: HostBackend> Scope<'_, B> {
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }
-        // SAFETY: the slice is valid, because it was not moved, and nothing was acquired or freed
-        // after `body` returned it.
+        // SAFETY: the slice is valid because it has not been moved, and nothing has been acquired
+        // or freed since `body` returned it.
         let source = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
         Ok(pool.try_take_with(length, |index| source[index])?)
     }
@@ -92,8 +91,8 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Safety
     ///
-    /// The elements must be valid, and no other code may use these elements. No slot at or above
-    /// the cursor may have another view.
+    /// The elements must be valid, and no other code may use them. No other view of any slot at or
+    /// above the cursor may exist.
     unsafe fn move_out<O, T: HostElement>(
         &mut self,
         pool: &SharedPool<O>,
@@ -103,8 +102,8 @@ impl<B: HostBackend> Scope<'_, B> {
     where
         O: SharedHostBackend<Block = B::Block>,
     {
-        // A block must be freed with the same context that allocated it. All contexts of the type
-        // `()` are equal, so the block may move to another pool.
+        // A block must be freed with the same context that allocated it. All contexts of type `()`
+        // are equal, so the block may move to another pool.
         let is_same = TypeId::of::<B>() == TypeId::of::<O>()
             && TypeId::of::<<B as PoolBackend>::Context>() == TypeId::of::<()>();
         if !is_same || length * size_of::<T>() == 0 {
@@ -125,8 +124,8 @@ impl<B: HostBackend> Scope<'_, B> {
         // caller guarantees that it holds the only view of the block. This call owns the spare
         // block, which has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
-        // SAFETY: the block was removed from its slot, and the slot's record stored the block's
-        // size and its number of uninitialized bytes.
+        // SAFETY: the block was removed from its slot, and the block's size and its number of
+        // uninitialized bytes come from the slot's record.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {
             memory.mark(memory.bytes());
@@ -134,7 +133,7 @@ impl<B: HostBackend> Scope<'_, B> {
         let record = store.adopt(place, memory);
         // SAFETY: this store has just adopted the record.
         let block = unsafe { TakenBlock::new(pool.store_pointer(), record) };
-        // SAFETY: the elements are valid, and are stored in the block.
+        // SAFETY: the elements are valid and are stored in the block.
         Some(Ok(unsafe { Owned::new(block, start, length) }))
     }
 }

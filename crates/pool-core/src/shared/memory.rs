@@ -1,4 +1,4 @@
-//! The memory of one owned array, which is provided by a backend. This module contains the
+//! Defines the memory of an owned array, which a backend provides. This module contains the
 //! [`SharedBackend`] trait and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;
@@ -10,7 +10,7 @@ use crate::error::PoolError;
 /// A backend whose arrays can be owned. Such a backend can be used with
 /// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
-/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory, and its context as the
+/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory and its context as the
 /// origin. A backend that enqueues its work uses [`PooledMemory`](crate::PooledMemory). Each array
 /// in a `PooledMemory` has its own context, which is created from the origin.
 ///
@@ -31,10 +31,10 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier
     /// was not executed.
     ///
-    /// Each thread executes its barrier at some moment during the call. After the call, the caller
-    /// sees everything that a thread wrote before its barrier. After its barrier, a thread sees
+    /// Each thread executes its barrier at some point during the call. After the call, the caller
+    /// sees everything that each thread wrote before its barrier. After its barrier, a thread sees
     /// everything that the caller wrote before the call. If the backend provides this barrier,
-    /// threads can acquire and drop arrays without an atomic exchange.
+    /// threads can acquire and drop arrays without an atomic exchange instruction.
     #[doc(hidden)]
     #[must_use]
     fn barrier_on_all_threads() -> bool {
@@ -71,7 +71,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self, PoolError<B::Error>>;
 
-    /// Returns the size of the block in bytes.
+    /// Returns the block's size in bytes.
     #[doc(hidden)]
     fn bytes(&self) -> usize;
 
@@ -87,7 +87,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend cannot initialize the memory, or cannot wait
+    /// Returns [`PoolError::Backend`] if the backend cannot initialize the memory or cannot wait
     /// for earlier work on it.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
@@ -97,7 +97,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Creates an array of zero bytes in this memory.
+    /// Creates a zeroed array in this memory.
     ///
     /// # Errors
     ///

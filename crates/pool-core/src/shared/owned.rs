@@ -1,4 +1,4 @@
-//! An array that owns its memory, and returns the memory to its pool when the array is dropped.
+//! Defines an array that owns its memory and returns it to its pool when dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -40,11 +40,11 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin and a configuration live as long as their pool has any handle or any array
-///    (see the `store` module).
+/// 2. A shard, an origin, and a configuration live for as long as their pool has any handle or
+///    array (see the `store` module).
 ///
-/// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a
-///    block that may be uninitialized is zeroed before the block's contents are recycled.
+/// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
+///    contents are recycled, each of its bytes that may be uninitialized is zeroed.
 ///
 /// 4. Every view borrows its array.
 ///
@@ -91,8 +91,8 @@ pub struct Owned<B: SharedBackend, T> {
 }
 
 // SAFETY: an array owns its memory and its elements. The memory is `Send`, as `OwnedMemory`
-// requires, and the elements are `Send` because of the bound. The array uses only those parts of
-// the store that threads may share.
+// requires, and the elements are `Send` because of the bound. The array uses only the parts of the
+// store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
@@ -180,7 +180,7 @@ impl<B: SharedHostBackend, T> AsMut<[T]> for Owned<B, T> {
     }
 }
 
-/// A panic cannot leave the memory of an array in an inconsistent state.
+/// A panic cannot leave an array's memory in an inconsistent state.
 impl<B: SharedBackend, T: core::panic::UnwindSafe> core::panic::UnwindSafe for Owned<B, T> {}
 impl<B: SharedBackend, T: core::panic::RefUnwindSafe> core::panic::RefUnwindSafe for Owned<B, T> {}
 
@@ -199,8 +199,8 @@ pub(super) struct TakenBlock<B: SharedBackend> {
 impl<B: SharedBackend> TakenBlock<B> {
     /// # Safety
     ///
-    /// The record must have been acquired from the store or adopted by the store, and must not have
-    /// been returned.
+    /// The record must have been acquired from the store or adopted by it, and must not have been
+    /// returned.
     #[inline(always)]
     pub(super) unsafe fn new(store: NonNull<Store<B>>, record: BlockRecord<B>) -> Self {
         Self { record: ManuallyDrop::new(record), store }

@@ -1,11 +1,11 @@
-//! The memory of a backend that enqueues its work. The memory of each owned array is a pool that
-//! contains only this array and has its own context.
+//! Defines the memory of owned arrays for backends that enqueue their work. The memory of each
+//! owned array is a pool that contains only this array and has its own context.
 //!
-//! The pool orders all uses of the array in the same way as any other pool. The ordered uses
-//! include commands on the queue before and after the owner of the array changes. The ordered uses
-//! also include work on other streams, and freeing the memory. Owned arrays need no additional
-//! ordering, because the pool orders all uses. Only one thread uses an owned array at a time,
-//! because only one thread uses its pool at a time.
+//! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
+//! that were enqueued before and after a change of the array's owner. The ordered uses also include
+//! work on other streams, and the release of the memory. Owned arrays need no additional ordering,
+//! because the pool already orders all uses. Only one thread uses an owned array at a time, because
+//! only one thread uses its pool at a time.
 
 use core::fmt;
 
@@ -28,12 +28,12 @@ pub trait ContextSource<B: PoolBackend> {
     /// Returns the backend's error if the context cannot be created.
     fn context(&self) -> Result<B::Context, B::Error>;
 
-    /// Returns the device that the memory belongs to.
+    /// Returns the device to which the memory belongs.
     fn device(&self) -> Device;
 }
 
-/// A pool of one owned array. This type is the [`Memory`](SharedBackend::Memory) of backends that
-/// enqueue their work.
+/// A pool that contains one owned array. This type is the [`Memory`](SharedBackend::Memory) of
+/// backends that enqueue their work.
 pub struct PooledMemory<B: PoolBackend> {
     pool: DynamicPool<B>,
 }
@@ -68,8 +68,8 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // The length passed to `try_acquire` is the length of the longest array of words that
-            // fits in a block of `bytes` bytes.
+            // The length passed to `try_acquire` is the maximum number of words that fit in a block
+            // of `bytes` bytes.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }

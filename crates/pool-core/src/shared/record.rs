@@ -1,5 +1,5 @@
-//! The record of one block. The record is in a list while the block is idle, and in an
-//! [`Owned`](super::Owned) array while the block is used.
+//! Defines the record of a block. The record is in a list while the block is idle, and in an
+//! [`Owned`](super::Owned) array while the block is in use.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -7,22 +7,22 @@ use core::mem::MaybeUninit;
 use super::size_class::class_within;
 use crate::try_box::{into_box, try_box};
 
-/// A block, together with its sizes and a link to the next idle block.
+/// A block together with its sizes and a link to the next idle block.
 #[derive(Debug)]
 pub(super) struct Record<M> {
     /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The number of bytes that count as the size of the block in the pool's statistics and limit.
+    /// The size of the block in bytes, as counted in the pool's statistics and toward its limit.
     pub(super) bytes: usize,
-    /// The highest size class whose arrays all fit in the block.
+    /// The highest size class in which every array fits in the block.
     pub(super) class: usize,
     /// The size in bytes of the live array in the block, rounded up to a whole number of units.
     pub(super) live: usize,
     pub(super) memory: M,
 }
 
-/// Host memory for a record. The memory for the record is allocated before the block, so that no
-/// block is lost if the record cannot be allocated.
+/// Host memory for a record. The memory for the record is allocated before the block, so that a
+/// failure to allocate the record cannot lose a block.
 pub(super) struct RecordPlace<M>(Box<MaybeUninit<Record<M>>>);
 
 impl<M> RecordPlace<M> {
@@ -33,7 +33,7 @@ impl<M> RecordPlace<M> {
     /// Returns the number of bytes that the host could not allocate.
     pub(super) fn new() -> Result<Self, usize> {
         let place = try_box(MaybeUninit::uninit()).ok_or(size_of::<Record<M>>())?;
-        // SAFETY: `try_box` created the memory, and only the box uses it after this call.
+        // SAFETY: `try_box` created the memory, and only the box uses the memory after this call.
         Ok(Self(unsafe { into_box(place) }))
     }
 
@@ -43,7 +43,7 @@ impl<M> RecordPlace<M> {
         self.0.write(Record { next: None, bytes, class, live: 0, memory });
         let record = Box::into_raw(self.0).cast::<Record<M>>();
         // SAFETY: the pointer was returned by `Box::into_raw` for a box with the same layout, and
-        // the record was just written to it.
+        // the record was just written to that memory.
         unsafe { Box::from_raw(record) }
     }
 }

@@ -1,32 +1,32 @@
-//! A shard, which stores idle blocks of a shared pool. Only one thread can access a shard at a
-//! time.
+//! Defines a shard, which stores idle blocks of a shared pool. Only one thread can access a shard
+//! at a time.
 //!
 //! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
-//! common shards in turn, and acquires the first lock that is free. A **magazine** is owned by a
-//! thread, which accesses the magazine without an atomic exchange. A magazine holds only a few
+//! common shards in turn and acquires the first free lock. A **magazine** is owned by a thread,
+//! which accesses the magazine without an atomic exchange instruction. A magazine holds only a few
 //! blocks.
 //!
 //! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
 //! that belongs to another thread. To access another thread's magazine, the thread locks that
 //! magazine and executes a barrier on all threads. The thread then waits until the owner no longer
-//! uses the magazine. Before each use, the owner stores in its cell that it is using the magazine,
-//! and then checks that the magazine is not locked. The barrier ensures that at least one of the
-//! two threads sees what the other thread has written.
+//! uses the magazine. Before each use, the owner records the magazine's address in its cell and
+//! then checks that the magazine is not locked. The barrier ensures that at least one of the two
+//! threads sees what the other has written.
 //!
-//! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
-//! a lock does not allocate memory, free memory, or run user code.
+//! While a shard is locked, a thread only moves values and swaps pointers. A thread that holds a
+//! lock does not allocate memory, free memory, or run user code.
 //!
 //! # Invariants
 //!
 //! 1. Only two threads may access the body of a shard. The first thread holds the shard's lock. The
-//!    second thread is the owner while its cell contains the shard's address. The owner changes
-//!    only under the lock.
+//!    second thread is the shard's owner, but only while its cell contains the shard's address. The
+//!    owner changes only while the lock is held.
 //!
-//! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
+//! 2. Only threads that may access the body write the shard's atomic counters. Other threads treat
 //!    the counters as estimates.
 //!
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
-//!    as soon as the thread has locked each shard once. A shard is therefore released through a raw
+//!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
 //!    that received it.
 
@@ -50,11 +50,11 @@ use super::thread_cell::ThreadCell;
 /// list.
 const LISTS: usize = usize::BITS as usize;
 
-/// The value of a lock while a thread holds it.
+/// The value of a shard's lock while a thread holds it.
 const LOCKED: usize = 1;
 
-/// A set of idle blocks, together with counters for the arrays that were acquired from this shard
-/// and returned to it.
+/// A set of idle blocks, together with counters for the arrays acquired from this shard and
+/// returned to it.
 ///
 /// The type is aligned to two cache lines, because processors fetch cache lines in pairs.
 #[repr(align(128))]
@@ -63,7 +63,7 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// One bit for each list, which is set if the list contains a block.
+    /// A word whose bits each represent one list and are set if that list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
     /// around, because an array may be returned to another shard.
@@ -86,7 +86,7 @@ struct Body<M> {
 unsafe impl<M: Send> Sync for Shard<M> {}
 
 impl<M> Shard<M> {
-    /// Creates an empty shard that keeps at most `most` idle blocks.
+    /// Creates an empty shard that holds at most `most` idle blocks.
     pub(super) fn new(most: usize) -> Self {
         let lists = array::from_fn(|_| None);
         Self {
@@ -106,8 +106,8 @@ impl<M> Shard<M> {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns `true` if the shard may have an idle block whose class is in the given range. The
-    /// result is an estimate.
+    /// Returns `true` if the shard might contain an idle block whose class is in the given range.
+    /// The result is an estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
@@ -119,7 +119,7 @@ impl<M> Shard<M> {
         !self.owner.load(Ordering::Relaxed).is_null()
     }
 
-    /// Returns `true` if the shard may have an idle block of any class. The result is an estimate.
+    /// Returns `true` if the shard might contain an idle block. The result is an estimate.
     pub(super) fn may_have_any(&self) -> bool {
         self.occupied.load(Ordering::Relaxed) != 0
     }
@@ -140,8 +140,8 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates the word `bits` to the left. The second part of the rotation is 0
-        // if no bit leaves the word.
+        // The expression rotates `bits` to the left. The second operand is 0 if no bit is rotated
+        // out of the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
@@ -160,7 +160,7 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The shard must live until it is released.
+    /// The shard must remain live until it is released.
     #[inline(always)]
     pub(super) unsafe fn try_new(shard: NonNull<Shard<M>>) -> Option<Self> {
         // SAFETY: the caller guarantees that the shard is live, and the field is an atomic.
@@ -171,7 +171,7 @@ impl<M> Locked<'_, M> {
         Some(Self { shard, word: NonNull::from(lock), borrowed: PhantomData })
     }
 
-    /// Locks a shard that has no owner, and waits while another thread holds the shard's lock.
+    /// Locks a shard that has no owner, waiting while another thread holds the lock.
     ///
     /// # Safety
     ///
@@ -191,7 +191,7 @@ impl<M> Locked<'_, M> {
 
     #[inline(always)]
     fn shard(&self) -> &Shard<M> {
-        // SAFETY: the shard lives until it is released, as `try_new` requires.
+        // SAFETY: the shard is live until it is released, as `try_new` requires.
         unsafe { self.shard.as_ref() }
     }
 
@@ -202,21 +202,21 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts an array of `bytes` bytes that was acquired.
+    /// Counts the acquire of an array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts an array of `bytes` bytes that was returned.
+    /// Counts the return of an array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
         step(&self.shard().bytes, bytes.wrapping_neg());
     }
 
-    /// Returns `true` if the shard cannot keep another block. A shard of a closed pool keeps no
+    /// Returns `true` if the shard cannot hold another block. A shard of a closed pool holds no
     /// blocks.
     #[inline(always)]
     pub(super) fn is_full(&mut self) -> bool {
@@ -224,7 +224,7 @@ impl<M> Locked<'_, M> {
         body.blocks >= body.most
     }
 
-    /// Closes the shard, so that it keeps no blocks that are returned after this call.
+    /// Closes the shard, which then does not accept any blocks returned after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }
@@ -235,8 +235,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // The code below drops no record. A record that is not in a list has no next record, so the
-        // swap leaves an empty head, and `replace` returns `None`.
+        // The code below does not drop any record. A record that is not in a list has no next
+        // record, so the swap leaves an empty head, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -244,8 +244,8 @@ impl<M> Locked<'_, M> {
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);
     }
 
-    /// Removes and returns the block that was most recently added to the list of a class. Returns
-    /// `None` if the newest block in the list has another class.
+    /// Removes and returns the block that was most recently added to a class's list. Returns `None`
+    /// if the newest block in the list has a different class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {
@@ -259,7 +259,7 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Removes and returns an idle block of the lowest class in `classes` that has an idle block.
+    /// Removes and returns an idle block of the lowest possible class in `classes`.
     pub(super) fn pop(&mut self, classes: Classes) -> Option<Box<Record<M>>> {
         if !self.shard().may_have(classes) {
             return None;
@@ -304,8 +304,8 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The magazine must live until it is released. `cell` must be the cell of the calling thread,
-    /// and that thread must use no other magazine.
+    /// The magazine must remain live until it is released. `cell` must be the calling thread's
+    /// cell, and that thread must not be using another magazine.
     #[inline(always)]
     pub(super) unsafe fn try_own(
         magazine: NonNull<Shard<M>>,
@@ -323,22 +323,22 @@ impl<M> Locked<'_, M> {
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine, and waits until the magazine's owner is not using it. Returns `None` if
-    /// the barrier was not executed.
+    /// Locks a magazine and waits until its owner is not using it. Returns `None` if the barrier
+    /// was not executed.
     ///
     /// # Safety
     ///
     /// The requirements are the same as for [`try_new`](Self::try_new). In addition, the calling
-    /// thread must use no magazine. `barrier` must execute a full memory barrier on each thread of
-    /// the process, or return `false`.
+    /// thread must not be using a magazine. `barrier` must execute a full memory barrier on each
+    /// thread of the process, or return `false`.
     pub(super) unsafe fn wait_for_magazine(
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
     ) -> Option<Self> {
         // SAFETY: the caller upholds the safety contract of `wait`.
         let locked = unsafe { Self::wait(magazine) };
-        // SAFETY: cells are never freed, and the owner changes only under the lock, which this
-        // thread holds.
+        // SAFETY: cells are never freed. The owner changes only while the lock is held, and this
+        // thread holds the lock.
         let Some(owner) = (unsafe { locked.shard().owner.load(Ordering::Relaxed).as_ref() }) else {
             return Some(locked);
         };
@@ -357,7 +357,7 @@ impl<M> Locked<'_, M> {
     /// # Safety
     ///
     /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
-    /// the cell of the calling thread.
+    /// the calling thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
         // SAFETY: the caller guarantees that the shard is live. The function does not lock another
         // thread's magazine, because it reads `owner` before it acquires the lock.
@@ -382,7 +382,7 @@ impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the word is either in a cell or in the shard. A cell is never freed, and the
-        // shard lives until it is released. The reference covers only the atomic.
+        // shard is live until it is released. The reference covers only the atomic word.
         unsafe { self.word.as_ref() }.store(0, Ordering::Release);
     }
 }

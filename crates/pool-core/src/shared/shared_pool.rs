@@ -1,4 +1,4 @@
-//! A handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
+//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -19,17 +19,17 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// The return type of the [`SharedPool`] methods that acquire an array.
 pub type TakeResult<B, T> = Result<Owned<B, T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The type that identifies an array in the memory of a backend.
+/// The type that identifies an array in a backend's memory.
 type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
-/// A thread-safe pool of [`Owned`] arrays, for memory that is not bound to a scope.
+/// A thread-safe pool of [`Owned`] arrays for memory that is not bound to a scope.
 ///
-/// A clone of the pool is another handle to the same pool. Any thread can acquire arrays, and any
-/// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
-/// memory alive, so the handles may be dropped before the arrays.
+/// Cloning the pool creates another handle to the same pool. Any thread can acquire arrays and drop
+/// them. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive, so
+/// all handles may be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
-/// that outlives its scope. Examples are results that leave a loop, queues between threads, and
+/// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
 /// tasks of an executor.
 ///
 /// ```
@@ -58,40 +58,42 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # What it holds
 ///
-/// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
-/// dropped, its block becomes idle. The pool limits its size to 5/4 of its peak number of live
-/// bytes, plus 64 KiB for each thread. The pool frees idle blocks if it would otherwise exceed this
-/// limit. If a new block would exceed this limit, the pool may store the array in an idle block of
-/// up to four times the array's size. The pool can exceed the limit while it stores arrays in
-/// blocks that are larger than necessary. The peak is measured whenever the pool is about to grow.
-/// The [`trim`](Self::trim) method frees all idle blocks.
+/// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
+/// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
+/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit. If
+/// a new block would exceed this limit, the pool may store the array in an idle block of up to four
+/// times the array's size. While arrays are stored in blocks that are larger than necessary, the
+/// pool can exceed the limit. The peak is measured whenever the pool is about to grow. The
+/// [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
 /// With the `std` feature on Linux, each thread acquires blocks from its own magazine and returns
-/// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
-/// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
-/// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other during a call to [`trim`](Self::trim), when the pool is not allowed to grow, and when
-/// the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// them to it without an atomic exchange instruction. On other systems, or if its magazine is empty
+/// or full, a thread uses shards. Each shard is protected by a lock, which is held for only a few
+/// instructions. A thread tries these locks in turn and acquires the first one that is free.
+/// Threads may wait for each other during a call to [`trim`](Self::trim), when the pool cannot
+/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
 /// # Configuration
 ///
 /// A shared pool uses only the following options of [`PoolConfig`]: the name, the byte limit, huge
-/// pages, poison and fresh blocks.
+/// pages, poison, and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
-/// The state that all handles to a store share. Dropping this value closes the store.
+/// The state that is shared by all handles to a store. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
-// SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
-// `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or never change.
+// SAFETY: a store may be shared between threads. A store's shards are protected by locks, its
+// memory is `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or
+// never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
-// SAFETY: threads may share a store. The shards of a store are protected by locks, its memory is
-// `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or never change.
+// SAFETY: a store may be shared between threads. A store's shards are protected by locks, its
+// memory is `Send`, and its origin is `Send` and `Sync`. The other fields either are atomic or
+// never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
@@ -117,7 +119,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
-    /// the host cannot allocate memory for the pool's own state.
+    /// the host cannot allocate memory for the pool's state.
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -157,7 +159,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
     /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
     /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
-    /// the memory cannot be initialized, or if the backend cannot wait for earlier work on it.
+    /// the memory cannot be initialized or if the backend cannot wait for earlier work on it.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -208,7 +210,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.hand_out(source.len(), |memory, store| memory.copied(store.origin(), source))
     }
 
-    /// Acquires a block, and calls `fill` to create an array in the block.
+    /// Acquires a block and calls `fill` to create an array in the block.
     #[inline(always)]
     fn hand_out<T>(
         &self,
@@ -240,11 +242,11 @@ impl<B: SharedBackend> SharedPool<B> {
         self.store().trim()
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     ///
     /// `active_slots` is the number of live arrays. This method measures `peak_live_bytes`, which
-    /// is also measured whenever the pool is about to grow. While other threads acquire and drop
-    /// arrays, the numbers are estimates.
+    /// is also measured whenever the pool is about to grow. The numbers are only estimates while
+    /// other threads acquire and drop arrays.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
@@ -263,7 +265,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     ///
     /// If values of the type may have padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
-    /// marked block before it is next handed out as an array with recycled contents.
+    /// marked block before next handing it out as an array with recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -308,7 +310,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
                 // `length`.
                 let place = unsafe { start.add(index) };
                 // SAFETY: the position is within the block and aligned for `T`, because `start` is
-                // aligned, and no view of it exists yet.
+                // aligned, and no view of the block exists yet.
                 unsafe { place.write(value) };
             }
             Ok(start)

@@ -1,5 +1,5 @@
-//! The size classes of blocks. Each doubling of the size is divided into eight classes, so that a
-//! block exceeds the size of its array by at most an eighth.
+//! Defines the size classes of blocks. Each doubling of the size is divided into eight classes so
+//! that a block exceeds its array's size by at most an eighth.
 //!
 //! Sizes are counted in units of 64 bytes. Blocks of class 0 have no bytes, and blocks of classes 1
 //! to 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,
@@ -49,7 +49,7 @@ pub(super) const fn class_within(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns test lengths around each power of two, and many test lengths in between.
+    /// Returns test lengths around each power of two and many lengths in between.
     fn lengths() -> impl Iterator<Item = usize> {
         let most = if cfg!(miri) { 300 } else { 70_000 };
         let edges = (7..usize::BITS - 1).flat_map(|bit| {

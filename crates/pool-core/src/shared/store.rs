@@ -1,29 +1,29 @@
-//! The state that all handles and arrays of a shared pool share. The state consists of the shards
-//! and the counters, and this module moves blocks between the shards.
+//! Defines the state that is shared by all handles and arrays of a shared pool. The state consists
+//! of the shards and the counters. This module also moves blocks between the shards.
 //!
 //! # The way of a block
 //!
-//! A thread acquires blocks from its magazine, and returns blocks to its magazine. If the magazine
-//! is full, a returned block goes to a common shard. All threads acquire blocks from the common
-//! shards. If one thread acquires a block and another thread returns it, each of these steps
-//! therefore requires a lock, but no barrier. The pool searches the magazines of other threads only
-//! if it would otherwise hold too much memory, or if it cannot grow. Without the `std` feature, or
-//! without a barrier on all threads, all blocks go through the common shards.
+//! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
+//! returned block goes to a common shard. All threads acquire blocks from the common shards. If one
+//! thread acquires a block and another returns it, both steps require a lock but no barrier. The
+//! pool searches the magazines of other threads only if it would otherwise hold too much memory or
+//! if it cannot grow. Without the `std` feature, or without a barrier on all threads, all blocks go
+//! through the common shards.
 //!
 //! # How long it lives
 //!
-//! Handles are counted with a single counter, but arrays are not, because all threads would have to
-//! share that counter. When an array is returned, the shard that receives it subtracts the array
-//! from its own counter. When the last handle is dropped, [`close`] locks all shards, computes the
-//! number of live arrays, and stores this number. Each array that is returned after this point is
-//! subtracted from the stored number, and the last array frees the store.
+//! A single counter counts the handles. The arrays are not counted in this way, because all threads
+//! would have to share the counter. When an array is returned, the shard that receives it subtracts
+//! the array from its own counter. When the last handle is dropped, [`close`] locks all shards,
+//! computes the number of live arrays, and stores this number. Each array that is returned after
+//! this point is subtracted from the stored number, and the last array frees the store.
 //!
 //! # What it holds
 //!
-//! After a new block has been allocated, the pool must not hold more than 5/4 of its peak number of
-//! live bytes, plus some slack. If a new block would exceed this size, the array receives a larger
-//! idle block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the
-//! new block is allocated.
+//! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
+//! bytes plus some slack. If a new block would exceed this size, the array receives a larger idle
+//! block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the new
+//! block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -46,9 +46,9 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The number of bytes by which a pool may exceed 5/4 of its peak number of live bytes. Each
-/// magazine with an owner adds the same number of bytes. The slack allows each thread to keep the
-/// idle blocks of its small arrays.
+/// The number of bytes by which a pool may exceed 5/4 of its peak live bytes. Each magazine that
+/// has an owner adds the same number of bytes again. The slack allows each thread to retain idle
+/// blocks for its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.
@@ -66,13 +66,13 @@ const NO_MAGAZINES: u64 = 0;
 /// The number of common shards in a pool.
 const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 
-/// The factor of a multiplicative hash. The factor is odd, and is approximately the largest word
+/// The factor of a multiplicative hash. The factor is odd and is approximately the largest word
 /// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
 /// The number of low bits of a stack address that are ignored when a thread chooses its first
 /// common shard. The standard library gives each thread a stack of 2 MiB by default, so different
-/// threads usually choose different shards. Every choice of a shard is correct.
+/// threads usually choose different shards. Any choice of shard is correct.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -83,7 +83,7 @@ fn first_common() -> usize {
     stack.wrapping_mul(GOLDEN) >> (usize::BITS - COMMONS.ilog2())
 }
 
-/// The part of a pool that all of its handles and arrays share.
+/// The part of a pool that is shared by all of its handles and arrays.
 pub(super) struct Store<B: SharedBackend> {
     #[cfg(feature = "std")]
     magazines: [Shard<B::Memory>; MAGAZINES],
@@ -99,14 +99,14 @@ pub(super) struct Store<B: SharedBackend> {
     /// The peak number of live bytes. The live bytes are measured when the pool is about to grow.
     peak_live: AtomicUsize,
     growths: AtomicUsize,
-    /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
-    /// with an owner increases the slack.
+    /// The number of magazines with an owner, as of the last time that a magazine was claimed. Each
+    /// magazine that has an owner increases the slack.
     owners: AtomicUsize,
     /// The number of acquires for which neither the magazine nor the first common shard contained a
     /// suitable block.
     misses: AtomicUsize,
-    /// The number of users that keep a closed store alive. The users are the live arrays and the
-    /// thread that closes the store.
+    /// The number of users that prevent a closed store from being freed. The users are the live
+    /// arrays and the thread that closes the store.
     remaining: AtomicUsize,
 }
 
@@ -124,7 +124,7 @@ impl<B: SharedBackend> Store<B> {
         let identity =
             next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         // Without a barrier, the pool has no magazines. If the configuration requests fresh blocks,
-        // the pool needs no magazines, because such blocks are never kept.
+        // the pool needs no magazines, because it never retains such blocks.
         #[cfg(feature = "std")]
         let identity =
             if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
@@ -181,15 +181,15 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Makes the calling thread the owner of a magazine if the thread owns no magazine and a
-    /// magazine is free.
+    /// magazine is available.
     #[cfg(feature = "std")]
     fn claim_magazine(&self) {
         if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
             return;
         }
         let Some(cell) = own_cell() else { return };
-        // SAFETY: the store is live while `self` is borrowed, and `cell` is the cell of the calling
-        // thread.
+        // SAFETY: the store is live while `self` is borrowed, and `cell` is the calling thread's
+        // cell.
         let claim = |magazine: &&_| unsafe { Locked::claim(NonNull::from(*magazine), cell) };
         let magazine = self.magazines.iter().find(claim);
         let owners = self.magazines.iter().filter(|magazine| magazine.has_owner()).count();
@@ -206,7 +206,7 @@ impl<B: SharedBackend> Store<B> {
         unsafe { lock_common(NonNull::from(&self.commons)) }
     }
 
-    /// Acquires a block for an array of `bytes` bytes from the thread's magazine, and counts the
+    /// Acquires a block for an array of `bytes` bytes from the thread's magazine and counts the
     /// array as live.
     #[inline(always)]
     pub(super) fn take_near(&self, bytes: usize) -> Option<BlockRecord<B>> {
@@ -226,13 +226,13 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Acquires a block for an array of `bytes` bytes if [`take_near`](Self::take_near) has found
-    /// none, and counts the array as live.
+    /// Acquires a block for an array of `bytes` bytes if [`take_near`](Self::take_near) did not
+    /// find one, and counts the array as live.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`SharedPool::try_take`](crate::SharedPool::try_take). The error
-    /// is `None` if a block of the class would exceed the address space.
+    /// is `None` if a block of the class would not fit in the address space.
     #[inline(never)]
     pub(super) fn take(&self, bytes: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         #[cfg(feature = "std")]
@@ -251,7 +251,7 @@ impl<B: SharedBackend> Store<B> {
         common.note_taken(live);
         let popped = common.pop(exact(class));
         drop(common);
-        // The guard reverses the count if a backend or an allocator hook panics.
+        // The guard undoes the count if a backend or an allocator hook panics.
         let taken = Undo::new(|| self.lock_common().note_returned(live));
         let mut record = match popped {
             Some(record) => record,
@@ -262,8 +262,8 @@ impl<B: SharedBackend> Store<B> {
         Ok(record)
     }
 
-    /// Acquires a block of a class from another shard or from the backend, if the first common
-    /// shard has none.
+    /// If the first common shard has no block of a class, acquires one from another shard or from
+    /// the backend.
     ///
     /// # Errors
     ///
@@ -287,14 +287,14 @@ impl<B: SharedBackend> Store<B> {
         self.grow(class)
     }
 
-    /// Searches all magazines for an idle block of the class, and then searches all shards for a
+    /// Searches all magazines for an idle block of the class and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak
-    /// number of live bytes.
+    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak live
+    /// bytes.
     ///
     /// A factor above four is not needed for two arrays that are never live at the same time.
-    /// Assume that one array is more than four times as large as the other. A pool that holds 5/4
-    /// of the larger size then has room for both arrays.
+    /// Assume that one array is more than four times as large as the other. A pool that is 5/4 of
+    /// the larger array's size then has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -360,7 +360,7 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts the bytes of a new block if the limit allows the block.
+    /// Counts the bytes of a new block if the limit allows it.
     ///
     /// # Errors
     ///
@@ -384,7 +384,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(())
     }
 
-    /// Subtracts the bytes of a freed block from the total.
+    /// Subtracts the size of a freed block from the total.
     pub(super) fn note_freed(&self, bytes: usize) {
         self.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -409,17 +409,17 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak, if it exceeds the previous peak.
+    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
         // While other threads acquire and return arrays, the sum may include only one of two
-        // related changes, so it can even be negative.
+        // related changes and can even be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Creates a record for a block from outside the store, and counts the block as live. The bytes
+    /// Creates a record for a block from outside the store and counts the block as live. The bytes
     /// of the block must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
@@ -429,8 +429,8 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Removes an idle block from the store to replace a block of `bytes` bytes. The idle block has
-    /// the same class as the block that it replaces, and is not larger than that block.
+    /// Removes an idle block from the store, to replace a block of `bytes` bytes. The idle block
+    /// has the same class as the block that it replaces and is no larger.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -485,8 +485,8 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Closes all shards, and counts the live arrays and the caller as the users of the closed
-    /// store. Returns `false` if a magazine cannot be locked because the barrier failed. If the
+    /// Closes all shards and counts the live arrays and the caller as the closed store's users.
+    /// Returns `false` if a magazine cannot be locked because the barrier failed to execute. If the
     /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
         // SAFETY: the store is live while `self` is borrowed.
@@ -507,7 +507,7 @@ impl<B: SharedBackend> Store<B> {
         true
     }
 
-    /// Frees a block that is not in any list, together with its record.
+    /// Frees a block that is not in any list, along with its record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
         let bytes = record.bytes;
@@ -523,7 +523,7 @@ impl<B: SharedBackend> Store<B> {
         report
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     pub(super) fn stats(&self) -> PoolStats {
         self.note_live_peak();
         let (arrays, _) = self.live();
@@ -542,8 +542,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step if an error or a panic drops the guard. Calling `keep` on the guard
-/// makes the step permanent.
+/// A guard that undoes a step if it is dropped because of an error or a panic. Calling the guard's
+/// `keep` method makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -562,15 +562,15 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array. The counted number is the size of
-/// the array, rounded up to a whole number of units.
+/// Returns the number of bytes that the pool counts for an array. The counted number is the array's
+/// size rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the class of the blocks for an array. The result also includes the next class, if the
-/// blocks of that class exceed the size of the array by at most a quarter.
+/// Returns the class of the blocks that can hold an array. The result also includes the next class
+/// if its blocks exceed the array's size by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
@@ -580,7 +580,7 @@ const fn exact(class: usize) -> Classes {
 ///
 /// # Safety
 ///
-/// The shards must live until the lock is released.
+/// The shards must remain live until the lock is released.
 #[inline]
 unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a, M> {
     let mut number = first_common();
@@ -595,33 +595,33 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Marks the calling thread's magazine in a store as being in use, and returns the magazine.
-/// Returns `None` if the thread has no magazine in the store.
+/// Marks the calling thread's magazine in a store as being in use and returns it. Returns `None` if
+/// the thread has no magazine in the store.
 ///
 /// # Safety
 ///
-/// The store must live until the magazine is released, and the thread must use no other magazine.
+/// The store must remain live until the magazine is released, and the thread must not be using
+/// another magazine.
 #[cfg(feature = "std")]
 #[inline(always)]
 unsafe fn own_magazine<'a, B: SharedBackend>(
     store: NonNull<Store<B>>,
 ) -> Option<Locked<'a, B::Memory>> {
-    // SAFETY: the caller guarantees that the store is live, and the identity of a store never
-    // changes.
+    // SAFETY: the caller guarantees that the store is live, and a store's identity never changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
     // SAFETY: the magazine belongs to this store, because no other store has the same identity. The
-    // cell is the cell of the calling thread.
+    // cell is the calling thread's cell.
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 
-/// Returns the block of an array to its store. Any thread may call this function. If the store is
-/// closed and has no other array, the function frees the store.
+/// Returns an array's block to its store. Any thread may call this function. If the store is closed
+/// and this is its last array, the function frees the store.
 ///
 /// # Safety
 ///
-/// The record must have been acquired from this store or adopted by this store, and its array must
-/// no longer be in use. The caller must not use the store after the call, unless the caller owns a
-/// handle to the store.
+/// The record must have been acquired from this store or adopted by it, and its array must no
+/// longer be in use. The caller must not use the store after the call, unless the caller owns a
+/// handle to it.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
     // A store lives for as long as it has arrays, and this array is one of them until it is
@@ -629,8 +629,8 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     // to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
     // SAFETY: the store lives until this array is subtracted. The array is subtracted from the
-    // magazine's counter, and no thread closes the store while the magazine is in use. This thread
-    // uses no other magazine.
+    // magazine's counter, and no thread can close the store while the magazine is in use. This
+    // thread uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -642,7 +642,7 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     unsafe { give_back_to_common(store, record) };
 }
 
-/// Returns a block in the same way as [`give_back`], if no magazine can keep the block.
+/// Returns a block to its store, like [`give_back`], if no magazine can hold the block.
 ///
 /// # Safety
 ///
@@ -699,12 +699,11 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     unsafe { leave(store) };
 }
 
-/// Removes one user from a closed store. If no user is left, the function frees the store.
+/// Subtracts one user from a closed store. If no user is left, the function frees the store.
 ///
 /// # Safety
 ///
-/// The caller must be one of the users that were counted, and must not use the store after the
-/// call.
+/// The caller must be one of the counted users and must not use the store after the call.
 unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: the store lives until its last user has been subtracted.
     let remaining = unsafe { &(*store.as_ptr()).remaining };

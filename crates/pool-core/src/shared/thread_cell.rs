@@ -1,5 +1,5 @@
-//! The state that shared pools store for each thread. The state consists of the thread's magazine
-//! in each pool, and of a cell with the address of the current magazine.
+//! Defines the state that shared pools store for each thread. The state consists of the thread's
+//! magazine in each pool and a cell that contains the current magazine's address.
 //!
 //! Cells are never freed, because other threads may read them at any time. When a thread ends, a
 //! later thread reuses its cell together with the magazines that the cell owns.
@@ -13,7 +13,7 @@ use std::thread_local;
 
 use crate::try_box::{into_box, try_box};
 
-/// The maximum number of pools whose magazines a thread can store.
+/// The maximum number of pools for which a thread can store a magazine.
 const POOLS: usize = 4;
 
 /// The cell that represents a thread as the owner of magazines.
@@ -35,7 +35,7 @@ struct Home {
     magazine: Option<NonNull<()>>,
 }
 
-/// The state of a thread. The type has no destructor, so that reading the state costs the same as
+/// The state of a thread. The type has no destructor, so reading the state costs no more than
 /// reading a static.
 struct ThreadHomes {
     cell: Cell<Option<&'static ThreadCell>>,
@@ -57,7 +57,7 @@ thread_local! {
     };
 
     /// A value whose destructor runs when the thread ends. The value is accessed when a thread
-    /// acquires a cell, and never while arrays are acquired or returned.
+    /// acquires a cell, but never when arrays are acquired or returned.
     static ENDING: Ending = const { Ending };
 }
 
@@ -68,7 +68,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             // From this point on, the ending thread has no cell, so only the cell's next owner uses
-            // the cell.
+            // it.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
                 let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,14 +96,14 @@ pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
 
-/// Stores the magazine of the calling thread in a pool. `magazine` is `None` if the pool has no
-/// magazine for the thread.
+/// Stores the calling thread's magazine in a pool. `magazine` is `None` if the pool has no magazine
+/// for the thread.
 pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
     THREAD.with(|thread| thread.homes[place_of(pool)].set(Home { pool, magazine }));
 }
 
-/// Returns the cell of the calling thread. Returns `None` if the thread is ending, or if the host
-/// cannot allocate memory for a cell.
+/// Returns the calling thread's cell. Returns `None` if the thread is ending or if the host cannot
+/// allocate memory for a cell.
 pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     THREAD.with(|thread| {
         if let Some(cell) = thread.cell.get() {
@@ -118,7 +118,7 @@ pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     })
 }
 
-/// Removes a cell whose thread has ended from the list, and returns it.
+/// Removes from the list a cell whose thread has ended, and returns it.
 fn take_cell() -> Option<&'static ThreadCell> {
     let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the list contains only cells created by `new_cell`, which are never freed.

@@ -1,4 +1,4 @@
-//! Functions that allocate and free the memory of chunks.
+//! Provides functions that allocate and free chunks.
 
 use core::ptr::NonNull;
 
@@ -9,8 +9,8 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees all chunks except for the first `keep` chunks. Returns the number of bytes and the number
-/// of chunks that were freed.
+/// Frees all chunks except the first `keep` chunks. Returns the numbers of bytes and chunks that
+/// were freed.
 ///
 /// # Safety
 ///
@@ -30,9 +30,9 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
     (bytes, count)
 }
 
-/// Frees a chunk that was removed from the list, and returns its size in bytes. A lent chunk is
-/// transferred to its borrower, and a borrowed chunk is returned to its lender. The function
-/// returns 0 for a lent or a borrowed chunk.
+/// Frees a chunk that was removed from the list and returns its size in bytes. Instead of being
+/// freed, a lent chunk is transferred to its borrower, and a borrowed chunk is returned to its
+/// lender. The function returns 0 for a lent or a borrowed chunk.
 ///
 /// # Safety
 ///
@@ -48,7 +48,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
     // after all work on the block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
-    // SAFETY: the address of a block is never null.
+    // SAFETY: a block's address is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
     // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
     // view of it is in use.
@@ -70,14 +70,14 @@ pub(super) fn lengthen<B: StackedBackend>(
     let count = state.with_chunks(|chunks| chunks.len());
     let longer = Chunks::longer(2 * count);
     let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // The old list is freed outside the closure, because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator may run user code.
     drop(state.with_chunks(|chunks| chunks.move_to(longer)));
     Ok(())
 }
 
 /// Allocates a block of `generous` bytes. If the allocation fails, the function calls the backend's
-/// `settle`, and then allocates a block of `needed` bytes. The block becomes a chunk, and `live` is
-/// the number of live bytes before that chunk.
+/// `settle` and then allocates a block of `needed` bytes. The block becomes a chunk, and `live` is
+/// the number of live bytes in earlier chunks.
 ///
 /// # Errors
 ///

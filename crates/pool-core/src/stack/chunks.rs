@@ -1,10 +1,10 @@
-//! The chunks of a stack, in the order in which the arrays of a pass use them.
+//! Defines the chunks of a stack, in the order in which the arrays of a pass use them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk of memory for arrays. A chunk is either a block from the backend without the block's
-/// last line, or a part of another pool's chunk.
+/// A chunk of memory for arrays. A chunk is either a block from the backend, without the block's
+/// last line, or part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block, or null if the chunk is borrowed.
@@ -13,12 +13,12 @@ pub(super) struct Chunk {
     /// stored.
     pub(super) start: *mut u8,
     /// The end of the chunk, which is one line before the end of the block (invariant 4). The end
-    /// is lower if the rest of the block is lent or belongs to another pool.
+    /// is lower if the rest of the block is lent to or owned by another pool.
     pub(super) end: *mut u8,
     /// The size of the block in bytes, or 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,
-    /// The number of bytes that were live in earlier chunks when the first array was placed in this
-    /// chunk.
+    /// The number of bytes that were live in earlier chunks when this chunk received its first
+    /// array.
     pub(super) live_before: usize,
 }
 
@@ -34,7 +34,7 @@ impl Chunk {
         self.live_before + (at.addr() - self.start.addr())
     }
 
-    /// Returns `true` if the chunk is a part of another pool's chunk.
+    /// Returns `true` if the chunk is part of another pool's chunk.
     pub(super) fn is_borrowed(&self) -> bool {
         self.block.is_null()
     }
@@ -80,9 +80,8 @@ impl Chunks {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
 
-    /// Returns the lowest idle address of the chunk that contains `start`, while the cursor is at
-    /// `at`. Returns `None` if the memory at `start` is handed out, or if no chunk contains
-    /// `start`.
+    /// Returns the lowest idle address in the chunk that contains `start`, given a cursor at `at`.
+    /// Returns `None` if the memory at `start` is handed out, or if no chunk contains `start`.
     pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {
         let theirs = self.position(start)?;
         let own = self.position(at);
@@ -102,11 +101,11 @@ impl Chunks {
         self.0.len()
     }
 
-    /// Allocates memory for a list of `count + 1` chunks. If the allocation fails, returns the
-    /// number of bytes that were requested.
+    /// Allocates memory for a list of `count + 1` chunks. If the allocation fails, the function
+    /// returns the number of requested bytes.
     ///
-    /// The memory is allocated separately from the list. The allocator may run user code, and the
-    /// list must not be borrowed while that code runs.
+    /// The memory is allocated separately from the list. The list must not be borrowed during the
+    /// allocation, because the allocator may run user code.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();
@@ -114,7 +113,7 @@ impl Chunks {
         Ok(Self(chunks))
     }
 
-    /// Moves the chunks to a longer list, and returns the memory of the old list.
+    /// Moves the chunks to a longer list and returns the memory of the old list.
     pub(super) fn move_to(&mut self, mut longer: Self) -> Self {
         longer.0.append(&mut self.0);
         core::mem::replace(self, longer)
@@ -135,7 +134,7 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// The list must be empty, and must have capacity for one chunk.
+    /// The list must be empty and must have capacity for one chunk.
     #[inline(always)]
     pub(super) unsafe fn push_first(&mut self, chunk: Chunk) {
         debug_assert!(self.len() == 0 && self.has_room(), "the caller's promise");
@@ -158,7 +157,7 @@ impl Chunks {
         unsafe { &mut *self.0.as_mut_ptr() }.end = end;
     }
 
-    /// Removes the last chunk and returns it, if the list contains more than `keep` chunks.
+    /// Removes and returns the last chunk if the list contains more than `keep` chunks.
     pub(super) fn pop_above(&mut self, keep: usize) -> Option<Chunk> {
         if self.0.len() > keep { self.0.pop() } else { None }
     }
@@ -190,7 +189,7 @@ impl Chunks {
         largest
     }
 
-    /// Returns the number of bytes of host memory that the list uses.
+    /// Returns the number of bytes of host memory used by the list.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Chunk>()
     }

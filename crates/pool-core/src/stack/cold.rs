@@ -1,6 +1,6 @@
-//! The cold function of a stack, which handles all rare cases of an acquire. The rare cases are the
-//! end of a chunk, a pool that is not settled, a dirty range, and a mode that the configuration
-//! enables. A single comparison sends all of these cases to [`prepare`].
+//! Implements the cold function of a stack, which handles all rare cases of an acquire. The rare
+//! cases are the end of a chunk, an unsettled pool, a dirty range, and an enabled configuration
+//! mode. A single comparison diverts all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -14,20 +14,20 @@ use crate::backend::FirstUse;
 use crate::error::{PoolError, panic_with};
 use crate::stacked::StackedBackend;
 
-/// The elements for which an acquire needs memory.
+/// The elements for which an acquire requires memory.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
-    /// less than `length` only for a vector that grows.
+    /// The number of elements that is sufficient if the chunk cannot hold `length` elements.
+    /// `least` is less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// The number of bytes at the start of the memory that keep their contents. `kept_bytes` is
+    /// The number of bytes at the start of the memory that retain their contents. `kept_bytes` is
     /// greater than 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
-    /// `true` if the memory at the cursor belongs to a vector. The vector keeps this memory if the
-    /// demand cannot be met.
+    /// `true` if the memory at the cursor belongs to a vector. The vector retains this memory if
+    /// the demand cannot be met.
     pub(super) is_growth: bool,
 }
 
@@ -54,12 +54,12 @@ impl Demand {
     }
 }
 
-/// Returns the span of `length` elements at a cursor below `written_end`, if no byte of the span is
+/// Returns the span of `length` elements at a cursor below `written_end` if none of its bytes is
 /// dirty. `end` is at or below the lowest dirty byte. An acquire above a live array with padding
-/// therefore fails the comparison with `end`, even if the memory for that acquire is clean.
+/// therefore fails the comparison with `end` even if the acquired memory is clean.
 ///
-/// The result is sound because the span ends at or below `written_end`. The span may therefore be
-/// handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
+/// Returning the span is sound because the span ends at or below `written_end`. The span may
+/// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
 #[inline]
 fn clean_span<B: StackedBackend>(
     state: &StackState<B>,
@@ -81,8 +81,8 @@ fn clean_span<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// `at` must be the address of a cursor of the pool. No view of memory at or above `at` may exist,
-/// except for the first `kept_bytes` bytes of a vector.
+/// `at` must be the address of one of the pool's cursors. No view of memory at or above `at` may
+/// exist, except for the first `kept_bytes` bytes of a vector.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<B: StackedBackend>(
@@ -101,8 +101,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Finds memory in the same way as [`prepare`], for a demand that may require more work. The pool
-/// may have to allocate memory, to zero memory, or to call the backend's `reuse_bytes`.
+/// Finds memory like [`prepare`], for a demand that may require more work. The pool may have to
+/// allocate memory, zero memory, or call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         // marked as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // The span may be smaller than `bytes` if a vector received only the rest of its chunk.
+    // The span may be smaller than `bytes` if a vector received only the remainder of its chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
     // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`, and the
     // pool is marked as busy.
@@ -198,8 +198,8 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin at a lower address than these elements, because
-/// the elements occupy no bytes.
+/// at or above the cursor. The next array may begin at a lower address, because these elements
+/// occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -213,14 +213,14 @@ fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// Returns the span of `bytes` bytes at the first address at or above `at` with the alignment
+/// Returns the span of `bytes` bytes at the first address at or above `at` that is aligned to
 /// `align`. Returns `None` if the span would extend past the end of the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
     }
     let start = at.wrapping_add(at.addr().wrapping_neg() & (align - 1));
-    // The start is also aligned to a line, because alignments are powers of two and `at` is aligned
+    // The start is also aligned to a line because alignments are powers of two and `at` is aligned
     // to a line.
     let next = start.wrapping_add(lines::<B>(bytes));
     Some(Span { start: NonNull::new(start)?, next })
@@ -242,8 +242,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While the pool still allocates chunks, a vector receives every byte that it requests. The
-    // vector then grows in the same way in the next pass.
+    // While the pool is still allocating chunks, a vector receives every byte that it requests. The
+    // vector therefore grows in the same way in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
@@ -269,9 +269,9 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Allocates memory in the same way as [`grow`], for a pool that may have borrowed memory. The
-/// memory above the cursor in a borrowed chunk does not count toward the pool's limit. The pool no
-/// longer uses this memory after it has allocated another chunk.
+/// Allocates memory like [`grow`], for a pool that may have borrowed memory. The memory above the
+/// cursor in a borrowed chunk does not count toward the pool's limit. The pool no longer uses this
+/// memory after it has allocated another chunk.
 ///
 /// # Errors
 ///
@@ -287,8 +287,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     let mut unused = None;
-    // For a vector that grows, the chunk is not shortened, because the vector's elements are still
-    // above the cursor.
+    // The chunk of a growing vector is not shortened, because the vector's elements are still above
+    // the cursor.
     state.with_first(|chunk| {
         if chunk.is_borrowed() && chunk.contains(at) && !demand.is_growth {
             unused = Some(core::mem::replace(&mut chunk.end, at));
@@ -306,16 +306,16 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     grown
 }
 
-/// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
-/// pool holds. The chunk therefore doubles the pool's memory. If that size cannot be allocated, the
-/// chunk is exactly large enough for the demand. All later chunks are freed before the new chunk is
-/// allocated. If memory is still insufficient and the first chunk contains no array, the first
-/// chunk is also freed.
+/// Allocates a chunk that follows the cursor's chunk. The new chunk is as large as all of the
+/// pool's memory combined. The chunk therefore doubles the pool's memory. If that size cannot be
+/// allocated, the chunk is exactly large enough for the demand. All later chunks are freed before
+/// the new chunk is allocated. If memory is still insufficient and the first chunk contains no
+/// array, the first chunk is also freed.
 ///
 /// # Errors
 ///
 /// Returns the same errors as the acquire methods. After an error, the pool may have freed idle
-/// chunks, but it has freed no other chunks.
+/// chunks, but no other chunks.
 ///
 /// # Safety
 ///
@@ -326,7 +326,7 @@ unsafe fn grow<B: StackedBackend>(
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // The fields `end` and `written_end` stay null until the first acquire of a new pass (invariant
+    // The `end` and `written_end` fields stay null until the first acquire of a new pass (invariant
     // 3).
     state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {
@@ -347,8 +347,7 @@ unsafe fn grow<B: StackedBackend>(
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
             // SAFETY: the cursor is at the start of the first chunk, so the chunk contains no
-            // arrays. All cursors of the pool become stray, because the chunk that contains them is
-            // freed.
+            // arrays. All of the pool's cursors become stray, because their chunk is freed.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -380,13 +379,13 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as [`allocate`]. The pool holds both chunks for a short time, so the
-/// second allocation may exceed the pool's limit.
+/// Returns the same errors as [`allocate`]. The pool briefly holds both chunks, so the second
+/// allocation may exceed the pool's limit.
 ///
 /// # Safety
 ///
-/// The chunk must have just been allocated, must not have been recorded yet, and must have no
-/// views. The pool must be marked as busy.
+/// The chunk must be newly allocated, must not yet be recorded, and must have no views. The pool
+/// must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
     chunk: Chunk,
@@ -405,9 +404,9 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes the
-/// dirty bytes if they may be read before they are written, and poisons the memory if the
-/// configuration requests it.
+/// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
+/// bytes that may be read before they are written, and it poisons the memory if the configuration
+/// requests it.
 ///
 /// # Errors
 ///
@@ -453,8 +452,8 @@ unsafe fn put_in_order<B: StackedBackend>(
     Ok(())
 }
 
-/// Returns the address that is `bytes` bytes after `start`. The function does not use the pointer
-/// method `add`, because that method must not be used on the address of device memory.
+/// Returns the address that is `bytes` bytes after `start`. The function does not call the
+/// pointer's `add` method, which must not be used on an address in device memory.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
     // The sum never wraps to null. If the sum were null, the function would return `start`, which
     // is also an address in the span.

@@ -1,4 +1,4 @@
-//! The cursor of a stack, which consists of the address of the next array and a pointer to the
+//! Defines the cursor of a stack, which consists of the next array's address and a pointer to the
 //! pool's state.
 
 use core::alloc::Layout;
@@ -312,9 +312,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     }
 }
 
-/// Enlarges the memory of a vector. If the vector is the last array and its chunk is large enough,
-/// the vector grows in place. If the vector cannot grow in place, its elements are moved to new
-/// memory.
+/// Enlarges a vector's memory. If the vector is the last array and its chunk is large enough, the
+/// vector grows in place. If the vector cannot grow in place, its elements are moved to new memory.
 ///
 /// # Errors
 ///
@@ -340,8 +339,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: no view of memory above the cursor exists. In the vector's memory, only the first
-        // `kept_bytes` bytes have a view.
+        // SAFETY: no view of memory above the cursor exists. Only the first `kept_bytes` bytes of
+        // the vector's memory have a view.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -373,10 +372,10 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     Ok(VectorMemory { memory, capacity, length, plain })
 }
 
-/// The smallest capacity that a vector grows to.
+/// The minimum capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Moves elements from the memory above the cursor down to the cursor, and then moves the cursor
+/// Moves elements from the memory above the cursor down to the cursor and then moves the cursor
 /// past them. If the elements are in a later chunk, the elements and the cursor move to the start
 /// of that chunk.
 ///

@@ -1,5 +1,5 @@
-//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because they
-//! previously stored values with padding or uninitialized memory.
+//! Defines the dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because
+//! the values that they held may have contained padding or other uninitialized bytes.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -10,7 +10,7 @@ const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.
 pub(super) struct DirtyRanges {
-    /// The ranges. The array is one element longer than `RANGES`, because a removal may split a
+    /// The ranges. The array is one element longer than `RANGES` because a removal may split a
     /// range in two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
@@ -141,9 +141,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// Merges the two adjacent ranges with the shortest gap between them if the list contains one
-    /// range too many. The bytes in the gap become dirty, which is harmless because dirty bytes are
-    /// zeroed before they are read. No byte of `clean` becomes dirty.
+    /// If the list contains one range too many, merges the two adjacent ranges that are separated
+    /// by the shortest gap. The bytes in the gap become dirty. This is harmless, because dirty
+    /// bytes are zeroed before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every byte that was added and not removed is dirty, regardless of the order of
-    /// the calls. Additional bytes may be dirty.
+    /// Tests that every byte that was added and not removed is dirty, whatever the order of the
+    /// calls. Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

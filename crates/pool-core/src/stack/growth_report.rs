@@ -1,5 +1,5 @@
-//! The report that a debug build prints if a stack grows in many consecutive passes. The report
-//! includes the location of the call that caused the growth.
+//! Defines the warning that a debug build prints if a stack grows in many consecutive passes. The
+//! warning includes the location of the call that caused the growth.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -7,26 +7,27 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data about the passes in which one pool grew. The pool's report is created from this data.
+/// The data that one pool collects about the passes in which it grew. The pool's warning is created
+/// from this data.
 pub(super) struct GrowthReport {
-    /// Counts the passes of the pool, and the consecutive passes in which the pool grew. A pass
-    /// begins when a scope is opened directly from the pool.
+    /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
+    /// scope is opened directly from the pool.
     passes: Streak,
-    /// Counts the uses of the pool by guards, and the consecutive uses in which the pool grew. A
-    /// guard may begin several passes during one use of the pool.
+    /// Counts the pool's uses by guards and the consecutive uses in which it grew. A guard may
+    /// begin several passes during one use of the pool.
     entries: Streak,
     /// The address where a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the number of consecutive events in which the pool grew.
+/// Counts the events of one kind and the consecutive events in which the pool grew.
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,
     /// The index of the last event in which the pool grew.
     last_grown: Cell<u64>,
-    /// The number of consecutive events in which the pool grew, up to and including the event
+    /// The number of consecutive events in which the pool grew, up to and including event
     /// `last_grown`.
     grown: Cell<usize>,
 }
@@ -41,7 +42,7 @@ impl Streak {
         self.count.set(self.count.get().wrapping_add(1));
     }
 
-    /// Records that the pool grew, and returns the number of consecutive events in which it has
+    /// Records that the pool grew and returns the number of consecutive events in which it has
     /// grown.
     fn note_growth(&self) -> usize {
         let (now, last) = (self.count.get(), self.last_grown.replace(self.count.get()));
@@ -65,7 +66,7 @@ impl GrowthReport {
         }
     }
 
-    /// Records that a new pass begins.
+    /// Records the start of a new pass.
     pub(super) fn note_pass(&self) {
         self.passes.note();
     }

@@ -1,4 +1,4 @@
-//! Operations on the idle memory of a stack: freeing, shrinking and sampling.
+//! Implements operations that free, shrink, or sample a stack's idle memory.
 
 use core::ptr::NonNull;
 
@@ -14,12 +14,12 @@ use crate::stats::ReleaseReport;
 ///
 /// # Safety
 ///
-/// `at` must be the address of a cursor of the pool, and no view of memory at or above `at` may
-/// exist.
+/// `at` must be the address of one of the pool's cursors, and no view of memory at or above `at`
+/// may exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // The pool keeps its first chunk if a part of the chunk is lent or borrowed, because this pool
-    // must not free that memory.
+    // The pool retains its first chunk if part of it is lent or borrowed, because this pool must
+    // not free that memory.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // After chunks have been freed, the cursors of outer scopes may be outside all chunks, so the
-    // pool must not remain settled (invariants 1 and 3).
+    // After chunks have been freed, the cursors of outer scopes may be outside all chunks
+    // (invariant 1). The pool must therefore not remain settled (invariant 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
@@ -46,7 +46,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Releases all whole pages after the cursor in the cursor's chunk to the operating system. Returns
+/// Returns to the operating system all whole pages after the cursor in the cursor's chunk. Returns
 /// the number of bytes in these pages. The chunk and its dirty ranges do not change, because the
 /// bytes of a released page are still initialized.
 ///
@@ -54,7 +54,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // No pages are released if another pool may be using a part of the block.
+    // No pages are released if another pool may be using part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -65,13 +65,13 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: `block` is the block of a chunk, and `block_bytes` is the size of that block. The
-    // caller guarantees that no view of memory at or above the cursor exists.
+    // SAFETY: `block` is a chunk's block, and `block_bytes` is that block's size. The caller
+    // guarantees that no view of memory at or above the cursor exists.
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
 /// Frees the pool's excess memory if the pool holds much more memory than the sampled passes
-/// needed. The next pass then begins with a chunk of the size that the sampled passes needed.
+/// needed. The next pass then begins with a chunk that is just large enough for the sampled passes.
 ///
 /// # Safety
 ///
@@ -93,21 +93,21 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     released
 }
 
-/// Returns `true` if a pool that holds `held` bytes should shrink. `used` is the maximum number of
-/// bytes that were live at the same time.
+/// Returns `true` if a pool that holds `held` bytes should shrink. `used` is the peak number of
+/// live bytes.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Makes the acquires of the next passes call the cold function. The cold function records the
-/// amount of memory that the passes need. If the pool is busy, the function does nothing.
+/// Causes the acquires of the next passes to call the cold function. The cold function records how
+/// much memory the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
     // The next pass begins with a merge, because the cold function counts a pass only if it handles
-    // the first acquire of that pass.
+    // the pass's first acquire.
     state.merge_next();
 }

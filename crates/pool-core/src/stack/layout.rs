@@ -1,4 +1,4 @@
-//! The stack layout, and its implementation of the interface that all pools share.
+//! Defines the stack layout and implements the interface that all pools share.
 
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};
@@ -64,7 +64,7 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
     unsafe fn named(&self, number: usize) -> NamedArray<StackMemory<'_, B>> {
         let name = self.with_names(|names| names[number]);
         let span = Span { start: name.start, next: name.next };
-        // SAFETY: the span belongs to this pool, which lives while its state is borrowed.
+        // SAFETY: the span belongs to this pool, which is live while its state is borrowed.
         let memory = unsafe { StackMemory::new(span, NonNull::from(self)) };
         NamedArray { memory, serial: name.serial, length: name.length }
     }
@@ -75,10 +75,10 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
             self.note_pass();
         }
         let last = self.with_names(|names| names.last().map(|name| name.next));
-        // SAFETY: the addresses of arrays, the start of a chunk and `STRAY` are never null.
+        // SAFETY: the addresses of arrays, the start of a chunk, and `STRAY` are never null.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
-        // SAFETY: `at` is the end of the last array, or the position at which a pass begins. The
-        // caller upholds the other requirements.
+        // SAFETY: `at` is either the end of the last array or the position at which a pass begins.
+        // The caller upholds the other requirements.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -1,27 +1,27 @@
-//! Loans of memory between two stacks. The lender lends the rest of its chunk, and that memory
-//! becomes the first chunk of the borrower.
+//! Implements loans of memory between two stacks. The lender lends the rest of its chunk, which
+//! becomes the borrower's first chunk.
 //!
 //! # Why this is sound
 //!
-//! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
-//!   and lends only memory at or above its `top`. Each time a cursor takes a step, the cursor's new
-//!   position is stored in `top`. When a scope begins in the pool itself, the position of its first
-//!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
-//!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
-//!   above `top`. All cursors in use are in the chunk (invariant 3).
-//! - **The lender cannot access the lent memory**. The end of the lender's chunk, and the lender's
-//!   fields `end` and `written_end`, are lowered to the start of the lent memory. A cursor that
+//! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled
+//!   and only at or above its `top`. Each time a cursor moves forward, its new position is stored
+//!   in `top`. When a scope is opened directly from the pool, the position of its cursor is stored
+//!   in `top`. The innermost cursor was the last one to move. Every scope within the innermost
+//!   cursor's scope has ended or has a cursor below `top`, so no cursor in use is above `top`. All
+//!   cursors in use are in the chunk (invariant 3).
+//! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
+//!   `end` and `written_end` fields are lowered to the start of the lent memory. A cursor that
 //!   needs more memory calls the cold function, which allocates another chunk. At most one pool
 //!   borrows from a given pool at a time.
 //! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which then owns the block. If the
 //!   chunk is borrowed, `free` returns the memory to the lender. The `free` function runs only
-//!   while the pool itself stores nothing in the chunk.
-//! - **The borrower returns only memory without views**. The borrower returns the memory of a chunk
+//!   while the pool itself has no array in the chunk.
+//! - **The borrower returns only memory that has no views**. The borrower returns a chunk's memory
 //!   when it drops the chunk, and returns all borrowed memory when its guard is dropped. A guard
 //!   that is forgotten returns nothing, so its views remain valid until the process exits.
 //! - **A loan does not change which bytes are dirty**. The dirty ranges of lent memory are moved to
-//!   the borrower, and are moved back to the lender when the memory is returned.
+//!   the borrower and, when the memory is returned, moved back to the lender.
 //!
 //! The pool that owns the block counts the borrowed bytes as reserved. Borrowed bytes count toward
 //! the limits of both pools.
@@ -63,7 +63,7 @@ impl Offer {
         let lender_end = first.filter(|chunk| chunk.contains(top))?.end;
         let padding = top.addr().wrapping_neg() & (borrower.most_aligned.get() - 1);
         let room = (lender_end.addr() - top.addr()).checked_sub(padding)?;
-        // The offer is limited to the number of bytes that the borrower is allowed to reserve.
+        // The offer is limited to the number of bytes that the borrower may reserve.
         let bytes = room.min(borrower.config().byte_limit & !(B::ALIGN - 1));
         let start = top.wrapping_add(padding);
         let end = start.wrapping_add(bytes);
@@ -76,13 +76,13 @@ impl Offer {
         self.chunk.capacity()
     }
 
-    /// Lends the memory to the borrower, and settles the borrower in that memory.
+    /// Lends the memory to the borrower and settles the borrower in it.
     ///
     /// # Safety
     ///
-    /// The offer must have just been created for these two pools, and both pools must live until
-    /// the loan ends. The borrower must have no chunk, and its list must have capacity for one
-    /// chunk. No view or cursor of the borrower may be in use.
+    /// The offer must have just been created for these two pools, and both pools must remain live
+    /// until the loan ends. The borrower must have no chunk, and its list must have capacity for
+    /// one chunk. No view or cursor of the borrower may be in use.
     pub(super) unsafe fn lend<B: StackedBackend>(
         self,
         lender: NonNull<StackState<B>>,
@@ -103,20 +103,21 @@ impl Offer {
         from.set_ends();
         to.neighbours.lender.set(Some(lender));
         to.with_chunks(|chunks| chunks.push(self.chunk));
-        // A new pass of the borrower begins when the borrower receives the memory.
+        // The borrower begins a new pass when it receives the memory.
         to.samples_left.set(to.samples_left.get().saturating_sub(1));
         to.top.set(self.chunk.start);
         to.settle_at(self.chunk.start);
     }
 }
 
-/// Lends memory in the same way as [`Offer::lend`], if both pools are in their usual state. If one
-/// of the pools is not in this state, the function returns `false` and does nothing.
+/// Lends memory like [`Offer::lend`] if both pools are in their usual state. If either pool is not
+/// in this state, the function does nothing and returns `false`.
 ///
 /// # Safety
 ///
-/// Both pools must live until the loan ends. No view or cursor of the borrower may be in use, and
-/// [`may_borrow_simply`](StackState::may_borrow_simply) must return `true` for the borrower.
+/// Both pools must remain live until the loan ends. No view or cursor of the borrower may be in
+/// use, and [`may_borrow_simply`](StackState::may_borrow_simply) must return `true` for the
+/// borrower.
 #[inline(always)]
 pub(super) unsafe fn lend_simply<B: StackedBackend>(
     lender: NonNull<StackState<B>>,
@@ -127,7 +128,7 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
-    // If `end` and `written_end` are equal, both are either the end of the chunk or null.
+    // If `end` and `written_end` are equal, both are the end of the chunk or both are null.
     let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
@@ -153,9 +154,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If one of
-/// the pools is not in this state, the function returns `false` and does nothing. No view or cursor
-/// of the pool may be in use.
+/// Returns the only chunk of a pool to its lender if both pools are in their usual state. If either
+/// pool is not in this state, the function does nothing and returns `false`. No view or cursor of
+/// the pool may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,
@@ -164,10 +165,11 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // In the usual state, the lender's `end` and `written_end` are at the start of the lent memory,
-    // and none of the lender's bytes are dirty.
+    // The usual state of the lender is that `end` and `written_end` are at the start of the lent
+    // memory and no bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // In the usual state, the borrower has counted no live bytes, and none of its bytes are dirty.
+    // The usual state of the borrower is that no live bytes have been counted and no bytes are
+    // dirty.
     let is_unchanged = state.is_lean.get()
         || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
     if !is_lender || !is_plain || !is_unchanged || links.borrower.get().is_some() {
@@ -190,12 +192,12 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 }
 
 /// Gives up a chunk that was removed from the pool's list. The function transfers the block to its
-/// borrower, or returns the memory to its lender. Returns `false` if the chunk is neither lent nor
+/// borrower or returns the memory to its lender. Returns `false` if the chunk is neither lent nor
 /// borrowed.
 ///
 /// # Safety
 ///
-/// The chunk must not contain a view or a cursor of the pool that may still be used.
+/// The chunk must not contain any view or cursor of the pool that may still be used.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =
@@ -247,7 +249,7 @@ unsafe fn hand_over<B: StackedBackend>(
         });
         state.remove_reserved(chunk.block_bytes);
         heir.add_reserved(chunk.block_bytes);
-        // The next merge of the borrower enlarges the chunk to the size of its block.
+        // The borrower's next merge enlarges the chunk to the size of its block.
         heir.merge_next();
         chunk.block_addresses()
     };

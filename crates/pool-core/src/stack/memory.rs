@@ -1,4 +1,4 @@
-//! Memory in a stack that was reserved for one array.
+//! Defines the memory in a stack that was reserved for one array.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,19 +12,19 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of an array, and the start address of the next array.
+/// The address of an array and the start address of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. This size, rounded up to
-/// whole lines, fits in a 32-bit operand. The address of the cursor after an array of this size
-/// does not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
+/// The maximum size in bytes of an array that the hot path hands out. When rounded up to whole
+/// lines, this size fits in a 32-bit operand. The cursor's address after an array of this size does
+/// not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
-/// Returns the span of `bytes` bytes at a cursor, if the span ends at or below `end`. `bytes` must
+/// Returns the span of `bytes` bytes at a cursor if the span ends at or below `end`. `bytes` must
 /// be at most [`MOST_HOT_BYTES`]. If `end` is null or below the cursor, the function returns
 /// `None`, even for 0 bytes.
 #[inline(always)]
@@ -86,7 +86,7 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
     }
 
-    /// Returns the state of the pool.
+    /// Returns the pool's state.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
         // SAFETY: the pool outlives `'s`, as `new` requires, and only shared references to its
@@ -95,8 +95,8 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     }
 
     /// Returns the number of bytes from the start of the array to the start of the next array.
-    /// Returns 0 for an array that occupies no bytes, because such an array may start after the
-    /// next array.
+    /// Returns 0 for an array that occupies no bytes, because the next array may start at a lower
+    /// address.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -110,7 +110,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<Stacked<B>> {
-        // SAFETY: for a `Stacked` backend, a `SlotRef` refers to the state of a pool.
+        // SAFETY: for a `Stacked` backend, a `SlotRef` refers to a pool's state.
         unsafe { SlotRef::new(self.state.cast()) }
     }
 
@@ -138,7 +138,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // The old list is freed outside the closure, because the allocator may run user code.
+        // The old list is freed outside the closure because the allocator may run user code.
         drop(old);
         Ok(count)
     }

@@ -1,42 +1,43 @@
-//! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
-//! outermost pool to the innermost pool. The pools are in the order in which they came into use. A
-//! pool that comes into use borrows memory from the innermost pool, so all nested scopes of a
-//! thread share one stack.
+//! Implements the chain of a thread's pools that are in use at the same time. The chain is ordered
+//! from the outermost pool to the innermost pool. The chain contains the pools in the order in
+//! which they came into use. A pool that comes into use borrows memory from the innermost pool, so
+//! all nested scopes of a thread share one stack.
 //!
 //! # What a pool holds
 //!
-//! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
+//! A pool that cannot borrow enough memory allocates its own chunks and retains them. When the pool
 //! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
-//! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
-//! both pools. The inner pool can then borrow all the memory that it needs. The inner pool
-//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
-//! thread therefore uses a single chunk. This chunk belongs to the outermost pool, and its size is
-//! the peak number of live bytes.
+//! pool's arrays. The outer pool's next pass then begins with a chunk that is large enough for both
+//! pools. The inner pool can then borrow all of the memory that it needs. The inner pool therefore
+//! frees its chunks when it next enters the chain. If all passes are identical, the thread uses a
+//! single chunk. This chunk belongs to the outermost pool and is as large as the peak number of
+//! live bytes.
 //!
-//! If the scope of an outer pool stays open, the outer pool begins no further pass and cannot merge
+//! If the scope of an outer pool stays open, that pool does not begin another pass and cannot merge
 //! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
 //! pass allocates memory.
 //!
 //! # Why this is sound
 //!
 //! - **A pool in the chain is live.** A pool enters the chain when its thread takes it from the
-//!   list, and leaves the chain before its thread puts it back. Any thread may free a pool, but
-//!   only if the pool is in a list or was replaced in a list (see the `thread_list` module). A
-//!   leaked pool stays in the chain forever.
+//!   list, and leaves the chain before its thread puts it back. Another thread may free a pool only
+//!   if the pool is in a list or was replaced in one (see the `thread_list` module). A leaked pool
+//!   stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed, and transfers the memory that it lent (see the `loans` module).
-//!   Another thread can therefore release an idle pool, because no pool in the chain refers to it.
-//! - Another thread may replace the pool of an entry that is in use. The entry still stores the
-//!   address of the pool that entered the chain, so that pool also leaves the chain. The pool that
-//!   replaced it is not in the chain, and owns all of its memory.
+//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module).
+//!   Therefore, no pool in the chain refers to an idle pool, so another thread can release the idle
+//!   pool.
+//! - Another thread may replace a pool whose entry is in use. The entry still stores the original
+//!   pool's address, so the original pool also leaves the chain. The replacement is not in the
+//!   chain and owns all of its memory.
 //! - **A pool has not changed while its `is_lean` flag is set.** The `enter_rarely` function checks
-//!   the pool before it sets the flag. An operation that changes the pool's chunks, counters,
-//!   ranges or modes either calls `set_ends` or schedules a merge. Both of these steps clear the
-//!   flag. The functions `lend_simply` and `give_back_simply` undo each other's changes, so they do
-//!   not clear the flag.
+//!   the pool before it sets the flag. Every operation that changes the pool's chunks, counters,
+//!   ranges, or modes either calls `set_ends` or schedules a merge. Either step clears the flag.
+//!   The `lend_simply` and `give_back_simply` functions undo each other's changes, so they do not
+//!   clear the flag.
 //! - Only one thread uses the chain. An allocator hook that acquires and drops guards may change
-//!   the chain, but not while a function of this module is changing it. Each function first
-//!   allocates and frees memory, and only then reads the innermost pool.
+//!   the chain, but not while a function in this module is changing it. Each function therefore
+//!   allocates and frees memory before it reads the innermost pool.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -48,14 +49,14 @@ use super::state::StackState;
 use crate::stacked::StackedBackend;
 
 /// Makes a pool the innermost pool in use. If another pool was the innermost pool before, the new
-/// pool borrows memory from that pool.
+/// pool borrows memory from it.
 ///
 /// # Safety
 ///
 /// `innermost` must contain the address of `outer`, which must be the state of a pool in the chain.
 /// All pools in the chain must be live, and only this thread may use them. The pool of `root` must
-/// also be live and used only by this thread, and must not be in the chain. No view or cursor of
-/// that pool may be in use.
+/// also be live, must be used only by this thread, and must not be in the chain. No view or cursor
+/// of that pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -81,7 +82,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     unsafe { enter_rarely(root, innermost) };
 }
 
-/// Implements [`enter`] for pools whose flag `is_lean` is not set, and for lenders that are not in
+/// Implements [`enter`] for pools whose `is_lean` flag is not set and for lenders that are not in
 /// their usual state.
 ///
 /// # Safety
@@ -97,7 +98,7 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
         unsafe { give_up_chunks(state) };
     }
     // The innermost pool is read only after these calls, because an allocator hook may have changed
-    // the chain during the calls.
+    // the chain during them.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -118,11 +119,10 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     }
 }
 
-/// Returns `true` if the innermost pool can lend all the memory that the pool needs.
+/// Returns `true` if the innermost pool can lend all of the memory that the pool needs.
 fn is_offered_enough<B: StackedBackend>(state: &StackState<B>, innermost: &Cell<*mut ()>) -> bool {
     let outer = innermost.get().cast::<StackState<B>>();
-    // SAFETY: the address is either null or refers to a live pool in the chain, as `enter`
-    // requires.
+    // SAFETY: the address is null or refers to a live pool in the chain, as `enter` requires.
     let outer = unsafe { outer.as_ref() };
     let offer = outer.and_then(|outer| Offer::of(outer, state));
     let needed = if state.reserved() == 0 { 0 } else { most_needed(state) };
@@ -136,8 +136,8 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in the pool's list. If
-/// the host cannot allocate the memory, the capacity of the list does not change.
+/// Frees all chunks of a pool and reserves capacity in its list for a borrowed chunk. If the host
+/// cannot allocate the memory, the list's capacity does not change.
 ///
 /// # Safety
 ///
@@ -153,12 +153,12 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 
 /// Removes a pool from the chain. The pool reports the amount of memory that it needed, returns its
 /// borrowed memory, and transfers its lent memory. If the pool is the innermost pool of another
-/// chain, the function returns `false` and does nothing.
+/// chain, the function does nothing and returns `false`.
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`enter`], but the pool of `root` must be in a chain, and
-/// `outer` must be its next outer pool. No view or cursor of the pool may be in use.
+/// The requirements are the same as for [`enter`], except that the pool of `root` must be in a
+/// chain and `outer` must be its next outer pool. No view or cursor of the pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -182,8 +182,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     unsafe { leave_rarely(root, innermost) }
 }
 
-/// Implements [`leave`] for a pool whose flag `is_lean` is not set, that is not the innermost pool,
-/// or that has no outer pool.
+/// Implements [`leave`] for a pool whose `is_lean` flag is not set, that is not innermost, or that
+/// has no outer pool.
 ///
 /// # Safety
 ///
@@ -227,14 +227,13 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
 }
 
 /// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool could lend these bytes and the outer pool's passes are not sampled.
-/// If the outer pool could not lend the bytes that were needed, its next pass begins with a larger
-/// chunk.
+/// reported if the outer pool was able to lend these bytes and its passes are not sampled. If the
+/// outer pool was unable to lend enough bytes, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // If a pool has no chunks of its own, it has borrowed enough memory, unless the cold
-        // function counted more live bytes.
+        // A pool without its own chunks has borrowed enough memory, unless the cold function
+        // counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),
         needed => needed,

@@ -1,4 +1,4 @@
-//! Methods of [`SlotRef`] for the views of a backend that supports both layouts.
+//! Implements [`SlotRef`] methods for the views of a backend that supports both layouts.
 
 use core::ptr::NonNull;
 
@@ -18,25 +18,25 @@ impl<B: StackedBackend> SlotRef<B> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
-            // SAFETY: the caller upholds the safety contract of `context`, and the memory of the
-            // view is a slot.
+            // SAFETY: the caller upholds the safety contract of `context`, and the view's memory is
+            // a slot.
             None => unsafe { self.context() },
         }
     }
 
-    /// Returns the block that contains the bytes of the view. `start` must be the address of a byte
-    /// in the view.
+    /// Returns the block that contains the view's bytes. `start` must be the address of a byte in
+    /// the view.
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use on the pool's thread, and must have at
+    /// The view that stores this reference must be in use on the pool's thread and must contain at
     /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         let Some(state) = (unsafe { self.stack_state() }) else {
-            // SAFETY: the caller upholds the safety contract of `block`, and the memory of the view
-            // is a slot.
+            // SAFETY: the caller upholds the safety contract of `block`, and the view's memory is a
+            // slot.
             return BlockOf::Slot(unsafe { self.block() });
         };
         let block = state.with_chunks(|chunks| chunks.block_around(start.as_ptr()));
@@ -44,7 +44,7 @@ impl<B: StackedBackend> SlotRef<B> {
         BlockOf::Stack(B::block_at(block.and_then(NonNull::new).unwrap_or(start)))
     }
 
-    /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
+    /// Arms bytes of the view so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
     /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
     /// `reuse` method is called even if the view is never dropped.
     ///
@@ -56,13 +56,13 @@ impl<B: StackedBackend> SlotRef<B> {
         // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
-            // SAFETY: the caller upholds the safety contract of `arm`, and the memory of the view
-            // is a slot.
+            // SAFETY: the caller upholds the safety contract of `arm`, and the view's memory is a
+            // slot.
             None => unsafe { self.arm() },
         }
     }
 
-    /// Returns the state of the view's pool, if the pool is stacked.
+    /// Returns the state of the view's pool if that pool is stacked.
     ///
     /// # Safety
     ///

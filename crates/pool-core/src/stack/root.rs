@@ -1,4 +1,5 @@
-//! The single word that represents a stacked pool, which is the address of the pool's state.
+//! Defines the single word that represents a stacked pool, which is the address of the pool's
+//! state.
 
 use core::cell::Cell;
 use core::fmt;

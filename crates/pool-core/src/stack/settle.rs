@@ -1,22 +1,23 @@
-//! The merge of a pool's chunks into one chunk. The merge happens at the first acquire of a pass,
-//! when nothing in the pool is live.
+//! Implements the merge of a pool's chunks into one chunk. The merge happens at the first acquire
+//! of a pass, when nothing in the pool is live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor of the slack that a new chunk adds to the peak number of live bytes. Because of this
-/// slack, lengths that increase slowly do not require a new chunk in every pass.
+/// The divisor that determines the slack added to the peak live bytes for a new chunk. Thanks to
+/// this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The divisor of the excess above which a chunk is replaced with a smaller chunk.
+/// The divisor that determines how much larger than necessary a chunk may be before a smaller one
+/// replaces it.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges the chunks of a pool into one chunk whose size is the peak number of live bytes. A single
-/// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
-/// allocated, the chunks do not change. If the pool has exactly one chunk at the end of this call,
-/// the pool is settled.
+/// Merges the chunks of a pool into one chunk that is large enough for the peak live bytes. A
+/// single chunk that is too large is also replaced with one of this size. If the new chunk cannot
+/// be allocated, the chunks do not change. If the pool then has exactly one chunk, it becomes
+/// settled.
 ///
 /// # Safety
 ///
@@ -50,7 +51,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
 }
 
 /// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block,
-/// because the pool borrowed a part of the block before it became the block's owner.
+/// because the pool borrowed part of the block before becoming its owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -80,8 +81,8 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let needed = lines::<B>(peak) + padding;
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
-        // If `fresh` is set, each array has used a separate chunk until its scope ended. SAFETY:
-        // the caller guarantees that no cursor or view is in use, and the pool is marked as busy.
+        // If `fresh` is set, each array uses a separate chunk until its scope ends. SAFETY: the
+        // caller guarantees that no cursor or view is in use, and the pool is marked as busy.
         unsafe { free_above(state, 0) };
         return;
     }
@@ -91,7 +92,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed, so that the pool keeps the old
+    // The new chunk is allocated before the old chunks are freed, so that the pool retains the old
     // chunks if the allocation fails.
     if lengthen(state).is_err() {
         return;

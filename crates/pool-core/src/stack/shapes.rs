@@ -1,6 +1,7 @@
-//! The shape cache of a stack. The cache stores one set of shapes for each offset of an array with
-//! a dynamic rank (invariant 9). Passes with the same lengths use the same offsets, so their shapes
-//! are in the cache. An array at a new offset uses the set of the next idle offset.
+//! Implements the shape cache of a stack. The cache stores one set of shapes for each offset at
+//! which an array with a dynamic rank starts (invariant 9). Passes with the same lengths use the
+//! same offsets, so their shapes are in the cache. An array at a new offset uses the set of the
+//! next idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -18,16 +19,16 @@ use crate::shape_set::{ShapeSet, Way};
 use crate::stacked::StackedBackend;
 use crate::try_box::{into_box, try_box};
 
-/// A span in memory together with its cached shape.
+/// A span of memory together with its cached shape.
 type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
 
-/// Returns the span of an array at a cursor together with its cached shape. Returns `None` if the
-/// shape is not cached, or if the elements fit only after a call to the cold function.
+/// Returns the span and the cached shape of an array at a cursor. Returns `None` if the shape is
+/// not cached or if the elements fit only after a call to the cold function.
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `at` must be the address of a cursor of the pool. No reference
-/// into a set at or above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be the address of one of the pool's cursors. No
+/// reference into a set at or above the cursor's offset may be in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -40,13 +41,13 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
     let set = state
         .with_shapes(|sets| sets.get(hint).filter(|set| set.offset == offset).map(|set| set.set))?;
-    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed. The caller
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. The caller
     // guarantees that no reference into the set is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // Each array uses at least one line, so that no two arrays have the same offset. The size of a
-    // cached shape is at most `isize::MAX` bytes, because memory of that size was allocated before.
-    // The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
+    // Each array uses at least one line, so no two arrays have the same offset. An array with a
+    // cached shape has at most `isize::MAX` bytes, because memory of that size has been allocated
+    // before. The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -56,14 +57,14 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     Some((span, way))
 }
 
-/// Returns the index of the hint for an offset.
+/// Returns the index of the hint that belongs to an offset.
 #[inline(always)]
 const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)
 }
 
-/// Returns the span of an array and its shape, and calls the cold function if necessary. If the
-/// shape is new, the function adds it to the cache.
+/// Returns the span and the shape of an array, calling the cold function if necessary. If the shape
+/// is new, the function adds it to the cache.
 ///
 /// # Errors
 ///
@@ -129,30 +130,30 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // code.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed. The caller
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. The caller
     // guarantees that no reference into the set is in use.
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
         state.shape_hits.increment();
-        // SAFETY: this reference is derived from the reference above, and is the only reference to
+        // SAFETY: this reference is derived from the reference above and is the only reference to
         // the set during `'s`.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }
     state.shape_misses.increment();
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
-    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and no reference
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and no reference
     // into the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
-    // Dropping the evicted entry runs the backend's code. While the backend's code runs, no
-    // reference to the set is in use.
+    // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
+    // code runs.
     drop(evicted);
-    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and this is the only
-    // reference to the set during `'s`.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and this is the
+    // only reference to the set during `'s`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
-/// Returns the set for an offset. The result is the first set at or above the offset, which is
-/// always idle. If no set is at or above the offset, the function creates one.
+/// Returns the set for an offset. The function returns the first set at or above the offset, which
+/// is always idle. If no set is at or above the offset, the function creates one.
 ///
 /// # Errors
 ///
@@ -189,7 +190,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // The old list is freed outside the closure, because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator may run user code.
     drop(old);
     Ok(set)
 }
@@ -202,7 +203,7 @@ fn set_at<B: StackedBackend>(
 pub(super) unsafe fn clear<B: StackedBackend>(state: &StackState<B>) {
     while let Some(last) = state.with_shapes(Vec::pop) {
         // SAFETY: `try_box` created the set. The list contained the only pointer to the set, and
-        // that pointer was removed from the list.
+        // that pointer has been removed from the list.
         drop(unsafe { into_box(last.set) });
     }
 }

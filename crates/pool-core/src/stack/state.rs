@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns. The state contains the chunks, the context, the counters,
-//! and the addresses with which acquires compare the cursor.
+//! Defines the state that a stacked pool owns. The state contains the chunks, the context, the
+//! counters, and the addresses that acquires compare with the cursor.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -20,30 +20,30 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The end of the memory that the hot path may hand out for reading before the first write
+    /// The end of the memory that the hot path may hand out to code that reads before it writes
     /// (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// The end of the memory that the hot path may hand out for writing before the first read.
+    /// The end of the memory that the hot path may hand out to code that writes before it reads.
     pub(super) written_end: Cell<*mut u8>,
     /// The position at which the next pass begins. The value is the start of the first chunk, or
     /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
-    /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
+    /// The start of the only chunk if the pool is settled, or null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
-    /// memory at or above `top` (see the `loans` module).
+    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
+    /// only at or above `top` (see the `loans` module).
     pub(super) top: Cell<*mut u8>,
-    /// Links to other pools of the same thread. These pools lend memory to this pool, borrow memory
-    /// from it, or are adjacent to it in the chain.
+    /// Links to other pools that the same thread is using. The linked pools lend memory to this
+    /// pool, borrow memory from it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) returned `true` before the pool's
-    /// last loan, and would still return `true` without that loan. Every operation that may change
-    /// this result clears the flag.
+    /// last loan, and would still return `true` if that loan were undone. Every operation that may
+    /// change this result clears the flag.
     pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint.
-    /// The hint stores the index at which a shape set with these low bits was last found.
+    /// Each hint stores the index at which a shape set with these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -58,7 +58,7 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
     /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays that handles refer to, in the order in which they were handed out. The field is
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
@@ -69,21 +69,21 @@ pub struct StackState<B: StackedBackend> {
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
     /// The number of live bytes, including the whole capacity of the last grown vector, and the
-    /// position of the cursor after that vector. The vector may need less than its capacity, so
-    /// these bytes count as live only when something else becomes live, or in the next pass.
+    /// position of the cursor after that vector. These bytes may exceed what the vector uses, so
+    /// they are counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// The number of passes that still have to be sampled.
+    /// The number of passes that remain to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of any element type that the pool has stored, or one line, whichever
-    /// is larger. Chunks start at multiples of this alignment, so that the arrays of identical
-    /// passes have the same padding in every chunk.
+    /// The larger of one line and the largest alignment of any element type that the pool has
+    /// stored. Chunks start at multiples of this alignment, so that the arrays of identical passes
+    /// have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -91,14 +91,14 @@ pub struct StackState<B: StackedBackend> {
     pub(super) next_idle: Cell<*mut ()>,
 }
 
-/// The address of a cursor outside all chunks. Only the top bit of the address is set. No memory is
-/// at this address, which is above every end and is aligned to a line.
+/// The address of a cursor that is outside all chunks. Only the top bit of the address is set. This
+/// address is above every end, is aligned to a line, and is never the address of any memory.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
 /// The number of hints to shape sets, which is a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array that a handle refers to.
+/// An array to which a handle refers.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -119,18 +119,17 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
-    /// The pool whose field `outer` refers to this pool.
+    /// The pool whose `outer` field refers to this pool.
     pub(super) inner: Link<B>,
-    /// The pool that lends the memory of this pool's first chunk.
+    /// The pool that lends this pool the memory of its first chunk.
     pub(super) lender: Link<B>,
-    /// The pool whose first chunk is a part of this pool's first chunk, above the part that this
-    /// pool still uses.
+    /// The pool that borrows the upper part of this pool's first chunk as its own first chunk.
     pub(super) borrower: Link<B>,
-    /// The original end of the first chunk, before a part of that chunk was lent.
+    /// The end of the first chunk before part of it was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
-/// A link to the state of another pool, if there is one.
+/// An optional link to the state of another pool.
 pub(super) type Link<B> = Cell<Option<NonNull<StackState<B>>>>;
 
 impl<B: StackedBackend> Neighbours<B> {
@@ -145,7 +144,7 @@ impl<B: StackedBackend> Neighbours<B> {
     }
 }
 
-/// A guard that marks a pool as busy, and sets `end` and `written_end` to null. Dropping the guard
+/// A guard that marks a pool as busy and sets `end` and `written_end` to null. Dropping the guard
 /// removes the mark.
 #[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
@@ -210,10 +209,10 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
-    /// the cold function (invariants 3, 6 and 8).
+    /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
-        // Every operation that changes the chunks, the counters, the ranges or the modes calls this
-        // method, so the flag is cleared here.
+        // Every operation that changes the chunks, the counters, the ranges, or the modes calls
+        // this method, so the flag is cleared here.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -223,7 +222,7 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // Both `end` and `written_end` are rounded down to whole lines. They are never below the
+        // Both `end` and `written_end` are rounded down to whole lines. Neither end is below the
         // start of the chunk, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
@@ -235,7 +234,7 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled. The fields `end` and `written_end` stay null until the first
+    /// Marks the pool as unsettled. The `end` and `written_end` fields stay null until the first
     /// acquire of a new pass.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
@@ -243,8 +242,8 @@ impl<B: StackedBackend> StackState<B> {
         self.set_ends();
     }
 
-    /// Returns `true` if the pool is settled, which means that all of its cursors are in its only
-    /// chunk or at [`STRAY`].
+    /// Returns `true` if the pool is settled, that is, if all of its cursors are in its only chunk
+    /// or at [`STRAY`].
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
@@ -259,16 +258,16 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool in the same way as [`settle_at`](Self::settle_at), but the next pass also
-    /// begins with a merge, and the count of live bytes continues.
+    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
+    /// merge, and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// Schedules a merge of the chunks at the beginning of the next pass. The fields `end` and
-    /// `written_end` do not change, because the next pass begins with a cursor at [`STRAY`], which
-    /// is above both of them (invariant 3).
+    /// Schedules a merge of the chunks at the beginning of the next pass. The `end` and
+    /// `written_end` fields do not change, because the next pass begins with a cursor at [`STRAY`],
+    /// which is above both of them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
@@ -276,13 +275,13 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Calls `f` with the list of chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: only one thread uses the state. All callers are in the `stack` module. The
-        // closures they pass as `f` access no other state and run no user code, so this is the only
-        // reference to the list.
+        // SAFETY: only one thread uses the state. All callers of this method are in the `stack`
+        // module. The closures that callers pass as `f` access no other state and run no user code,
+        // so this is the only reference to the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 
-    /// Calls `f` with the first chunk, if the pool has one.
+    /// Calls `f` with the first chunk if the pool has one.
     pub(super) fn with_first(&self, f: impl FnOnce(&mut Chunk)) {
         self.with_chunks(|chunks| {
             if let Some(first) = chunks.get_mut(0) {
@@ -310,14 +309,14 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Returns the maximum number of bytes that a chunk may lose to padding before its start.
+    /// Returns the maximum number of padding bytes at the start of a chunk.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }
 
     /// Rounds the number of live bytes up to the assumed start offset of a new chunk. Arrays in the
-    /// new chunk have the same padding as arrays at that offset, so the merged chunk needs no more
-    /// bytes than were counted.
+    /// new chunk have the same padding as arrays at that offset, so the merged chunk requires no
+    /// more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -328,14 +327,14 @@ impl<B: StackedBackend> StackState<B> {
         self.growths.increment();
     }
 
-    /// Records the start of a pass for the report that debug builds produce.
+    /// Records the start of a pass for the warning that debug builds emit.
     #[inline(always)]
     pub(super) fn note_pass(&self) {
         #[cfg(debug_assertions)]
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard starts to use the pool, for the report that debug builds produce.
+    /// Records that a guard starts using the pool, for the warning that debug builds emit.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -354,10 +353,10 @@ impl<B: StackedBackend> StackState<B> {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Removes all dirty and armed ranges that are outside the block of the first chunk, if the
-    /// pool has only one chunk. A range outside that block can exist because a range of a freed
-    /// chunk may have been merged with another range. The ranges of a borrowed chunk are kept,
-    /// because they are returned together with the chunk's memory.
+    /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
+    /// chunk. A range outside that block can exist because a range of a freed chunk may have been
+    /// merged with another range. The ranges of a borrowed chunk are retained, because they are
+    /// returned along with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -376,7 +375,7 @@ impl<B: StackedBackend> StackState<B> {
     /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
     /// the cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // If a vector grows again, it has used its whole previous capacity.
+        // If a vector grows again, it has used all of its previous capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
@@ -401,7 +400,7 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector that previously ended at `old` now ends at the lower address `new`.
+    /// Records that the end of a vector has moved down from `old` to `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -409,7 +408,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Counts live bytes for the samples and the statistics of the pool.
+    /// Counts live bytes for the pool's samples and statistics.
     fn count_live(&self, bytes: usize) {
         self.largest_sample.set(self.largest_sample.get().max(bytes));
         if self.config.get().measure_live_bytes {
@@ -478,8 +477,8 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
-    /// Returns `true` if the pool holds no memory, and if no mode, limit or alignment restricts the
-    /// memory that it may borrow.
+    /// Returns `true` if the pool holds no memory and no mode, limit, or alignment restricts what
+    /// it may borrow.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();
@@ -493,7 +492,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if a part of the first chunk is lent, or if the first chunk is borrowed.
+    /// Returns `true` if the first chunk is borrowed or part of it is lent.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
@@ -504,13 +503,13 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the number of arrays that handles refer to.
+    /// Returns the number of arrays to which handles refer.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
-    /// include the sizes of the lists of chunks, names and shapes.
+    /// Returns the statistics that any thread may read while the pool is live. The statistics do
+    /// not include the sizes of the chunk, name, and shape lists.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();
@@ -523,7 +522,7 @@ impl<B: StackedBackend> StackState<B> {
         stats
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     pub(super) fn stats(&self, active: usize) -> PoolStats {
         let config = self.config.get();
         let lists = self.with_chunks(|chunks| chunks.bookkeeping_bytes())

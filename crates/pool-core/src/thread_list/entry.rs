@@ -1,5 +1,5 @@
-//! An entry in a thread's list, which contains a link to the next entry and the address of a pool.
-//! Another thread may replace the pool in an entry.
+//! Defines an entry of a thread's list, which contains a link to the next entry and a pool's
+//! address. Another thread may replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -18,11 +18,11 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// An address that marks the absence of a pool. The address is not aligned for a root, so no root
-/// can be at this address.
+/// An address that indicates the absence of a pool. The address is not aligned for a root, so no
+/// root can be at this address.
 const NEVER: usize = 1;
 
-/// One entry of a list. An entry never moves, and exists until its thread frees it.
+/// One entry of a list. An entry never moves and exists until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
     /// The next entry in the list. The field is written only while this entry is not in the list.
     pub(super) next: AtomicPtr<Self>,
@@ -46,7 +46,7 @@ impl<B: PoolBackend> Entry<B> {
     ///
     /// # Safety
     ///
-    /// The entry must have been created by [`HeldPool::new`], and must not be in any list or
+    /// The entry must have been created by [`HeldPool::new`], and it must not be in any list or
     /// registry. The entry must not be used after the call.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
         // SAFETY: `HeldPool::new` obtained the entry from a box, and the caller does not use the
@@ -62,11 +62,12 @@ impl<B: PoolBackend> Entry<B> {
     }
 }
 
-/// Converts the address of a root back into its pool.
+/// Converts a root's address back into a pool.
 ///
 /// # Safety
 ///
-/// `root` must be the address of a root from `Pool::into_root`, and the caller must own the pool.
+/// `root` must be the address of a root returned by `Pool::into_root`, and the caller must own the
+/// pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
     // SAFETY: the caller upholds the safety contract of `Root::from_raw`.
     let root = unsafe { Root::<B>::from_raw(root) };
@@ -74,8 +75,8 @@ pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
     unsafe { Pool::from_root(root) }
 }
 
-/// The statistics of replaced pools. The statistics are kept so that the counters of a thread never
-/// decrease.
+/// The statistics of replaced pools. These statistics are retained so that a thread's counters
+/// never decrease.
 pub(super) struct Past {
     high_water: Count,
     peak: Count,
@@ -119,7 +120,7 @@ impl Past {
         self.peak.set(0);
     }
 
-    /// Returns the combined statistics of the entry's pool and of the pools that it has replaced.
+    /// Returns the combined statistics of the entry's pool and the pools that it has replaced.
     pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
         let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
         stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
@@ -133,9 +134,9 @@ impl Past {
     }
 }
 
-/// A pool that its thread has taken from its list, or has just created.
+/// A pool that its thread has taken from the list or has just created.
 ///
-/// Each method loads the address of the pool again, because a concurrent call to
+/// Each method reloads the pool's address, because a concurrent call to
 /// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
@@ -148,8 +149,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, and drops the
-    /// pool.
+    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, in which case the
+    /// pool is dropped.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -163,7 +164,7 @@ impl<B: PoolBackend> HeldPool<B> {
         // The vector contains exactly one element, so the conversion does not reallocate it.
         let boxed: Box<[Entry<B>]> = memory.into_boxed_slice();
         let entry = Box::into_raw(boxed).cast::<Entry<B>>();
-        // SAFETY: the address of a box is never null.
+        // SAFETY: a box's address is never null.
         Ok(Self { entry: unsafe { NonNull::new_unchecked(entry) } })
     }
 
@@ -174,15 +175,14 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: an entry that was taken is freed only by its holder, and all existing references
-        // to the entry are shared.
+        // SAFETY: a taken entry is freed only by its holder, and all existing references to it are
+        // shared.
         unsafe { self.entry.as_ref() }
     }
 
     /// Returns the root of the pool. The load is executed after the store that removed the entry
-    /// from its list, as the [protocol](super) requires. The load has acquire ordering, so if
-    /// another thread has stored this pool in the entry, that thread's writes to the pool are
-    /// visible.
+    /// from its list, as the [protocol](super) requires. The load has acquire ordering, so this
+    /// thread sees the writes of a thread that stored this pool in the entry.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);
@@ -199,14 +199,13 @@ impl<B: PoolBackend> HeldPool<B> {
     }
 
     /// Returns `true` if the pool has entered the chain and has not left it. The result is valid
-    /// while the entry is held.
+    /// for as long as the entry is held.
     pub(super) fn is_entered(&self) -> bool {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Adds the pool to the chain of pools that its thread is using, as the innermost pool. For a
-    /// backend whose pools are not nested, the method does nothing. The pool must not be in the
-    /// chain.
+    /// Adds the pool to its thread's chain of pools as the innermost pool. The method does nothing
+    /// for a backend whose pools are not nested. The pool must not be in the chain.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -220,10 +219,10 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.enter(innermost) };
     }
 
-    /// Removes the pool that entered the chain most recently, even if another pool has replaced it
-    /// in the entry. Returns `false` if the pool entered the chain of another list and is the
-    /// innermost pool in that chain. If the method returns `false`, the pool remains in use, and
-    /// the caller must leak the entry.
+    /// Removes from the chain the pool that this entry added to it, even if another pool has since
+    /// replaced it in the entry. Returns `false` if the pool is the innermost pool in another
+    /// list's chain. If the method returns `false`, the pool remains in use, and the caller must
+    /// leak the entry.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -234,7 +233,7 @@ impl<B: PoolBackend> HeldPool<B> {
         if entered.addr() == NEVER {
             return true;
         }
-        // SAFETY: `entered` is the address of a root, because it is not `NEVER`.
+        // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
         // SAFETY: the pool of this entry has entered the chain. The pool is live, because a
         // replaced pool is freed only after its entry has been put back into its list. All scopes
@@ -272,7 +271,7 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the combined statistics of the pool and of the pools that it has replaced.
+    /// Returns the combined statistics of the pool and the pools that it has replaced.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.entry().past.with(self.pool().stats())

@@ -1,5 +1,5 @@
-//! The list of a thread's idle pools. The hot path of the list only takes an entry from a word in
-//! thread-local memory, or puts an entry back.
+//! Defines the list of a thread's idle pools. The list's hot path only takes an entry from a word
+//! in thread-local memory or puts an entry back.
 
 use core::cell::Cell;
 use core::fmt;
@@ -15,7 +15,7 @@ use crate::pool::Pool;
 ///
 /// A `ThreadList` can be stored in a `const` thread-local that has no destructor. Dropping a list
 /// frees nothing, so call [`close`](Self::close) when the list's thread ends. Only the thread that
-/// owns the list may use the list. Other threads read the head of the list through a
+/// owns the list may use it. Other threads read the head of the list through a
 /// [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
@@ -24,11 +24,11 @@ use crate::pool::Pool;
 /// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
 /// ```
 pub struct ThreadList<B: PoolBackend> {
-    /// The newest idle entry. The head is null if the list is empty, and [`CLOSED`] after `close`.
-    /// Only the list's thread writes to the head.
+    /// The newest idle entry. The head is null if the list is empty, and it is [`CLOSED`] once
+    /// `close` has been called. Only the list's thread writes to the head.
     pub(super) head: AtomicPtr<Entry<B>>,
-    /// The root of the innermost pool in use, for backends whose pools are nested. The root is null
-    /// if no pool is in use.
+    /// The root of the innermost pool that is in use, for backends whose pools are nested. The root
+    /// is null if no pool is in use.
     innermost: Cell<*mut ()>,
     /// A marker for a list that owns pools and cannot be shared between threads.
     owned: PhantomData<Pool<B>>,
@@ -51,8 +51,8 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Returns the head. Only the list's own thread may call this method. The method does not use
-    /// an atomic load, because the compiler would not merge an atomic load into the comparison that
-    /// uses the result.
+    /// an atomic load, because the compiler would not merge it into the comparison that uses the
+    /// result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
@@ -60,8 +60,8 @@ impl<B: PoolBackend> ThreadList<B> {
         unsafe { *self.head.as_ptr() }
     }
 
-    /// Removes the entry that was most recently put into the list, and returns it. Returns `None`
-    /// if the list is empty or closed.
+    /// Removes and returns the most recently added entry. Returns `None` if the list is empty or
+    /// closed.
     #[inline(always)]
     pub fn take(&self) -> Option<HeldPool<B>> {
         let head = self.head();
@@ -72,37 +72,37 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // The store has release ordering, because another thread may read this head and then
-        // release the next entry's pool, which this thread has used.
+        // The store has release ordering, because another thread that reads this head may release
+        // the next entry's pool, which this thread has used.
         self.head.store(next, Ordering::Release);
-        // The address of the entry's pool must be loaded after this store, as the protocol of this
-        // module requires.
+        // The address of the entry's pool must be loaded after this store, as this module's
+        // protocol requires.
         compiler_fence(Ordering::SeqCst);
         let held = HeldPool::of(entry);
         held.enter(&self.innermost);
         Some(held)
     }
 
-    /// Marks a new pool as being in use, just like a pool that was taken from the list. The caller
-    /// will put the pool into the list later.
+    /// Marks a new pool as being in use, as if it had been taken from the list. The caller will put
+    /// the pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
         }
     }
 
-    /// Puts a taken entry back into the list, if the list has not changed since the entry was
-    /// taken. If the list has changed, the method returns the entry.
+    /// Puts a taken entry back into the list if the list has not changed since. If the list has
+    /// changed, the method returns the entry.
     ///
-    /// The link of the entry is still valid if it refers to the current head. An entry of an open
-    /// list is never freed, so equal addresses always refer to the same entry.
+    /// The entry's link is still valid if it refers to the current head. An entry of an open list
+    /// is never freed, so equal addresses always refer to the same entry.
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
         if !held.leave(&self.innermost) {
             return None;
         }
-        // SAFETY: an entry is live while a `HeldPool` holds it.
+        // SAFETY: an entry exists while a `HeldPool` holds it.
         let next = unsafe { &held.entry.as_ref().next }.load(Ordering::Relaxed);
         if next != self.head() {
             held.note_left();
@@ -113,7 +113,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Puts an entry into the list. If the list is closed, the method frees the entry together with
-    /// its pool. If the entry's pool is still the innermost pool in the chain of another list, the
+    /// its pool. If the entry's pool is still the innermost pool in another list's chain, the
     /// method leaks the entry.
     #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {
@@ -128,13 +128,13 @@ impl<B: PoolBackend> ThreadList<B> {
             // registry (see `close`).
             return unsafe { Entry::free(entry) };
         }
-        // SAFETY: an entry is live, and is not in the list, while a `HeldPool` holds it.
+        // SAFETY: while a `HeldPool` holds an entry, the entry is live and is not in the list.
         unsafe { &entry.as_ref().next }.store(head, Ordering::Release);
         self.head.store(entry.as_ptr(), Ordering::Release);
     }
 
-    /// Calls `f` with each entry in the list. The entries keep their order, and the method
-    /// allocates no memory.
+    /// Calls `f` with each entry in the list. The entries remain in the same order, and the method
+    /// does not allocate memory.
     ///
     /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, it receives
     /// other entries, and entries that `f` puts into the list are placed after the visited entries.
@@ -142,8 +142,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// `f` must not move a [`HeldPool`] out of its reference, and must not swap the `HeldPool` with
-    /// another one.
+    /// `f` must not move a [`HeldPool`] out of its reference and must not swap it with another one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -155,7 +154,7 @@ impl<B: PoolBackend> ThreadList<B> {
         let mut next = NonNull::new(first);
         while let Some(entry) = next {
             f(&mut HeldPool::of(entry));
-            // SAFETY: a detached entry is live, and no code writes to its link.
+            // SAFETY: a detached entry is live, and no other code writes to its link.
             next = NonNull::new(unsafe { &entry.as_ref().next }.load(Ordering::Relaxed));
         }
     }
@@ -171,7 +170,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// The record of the list must have been removed from its registry, or must never have existed.
+    /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
         // The list is closed before any pool is dropped, because a backend's `free` may use the
         // list.
@@ -189,7 +188,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 }
 
-/// Entries that have been removed from their list while they are visited. When this value is
+/// Entries that have been removed from their list while they are being visited. When this value is
 /// dropped, the entries are put back in front of all entries that were added during the visit.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
@@ -200,8 +199,8 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
     fn drop(&mut self) {
         let head = self.list.head();
         if head.addr() == CLOSED {
-            // The list was closed while the entries were visited. The visited entries belonged to
-            // the closed list, so they are freed like all of its other entries.
+            // The list was closed while the entries were being visited. The visited entries
+            // belonged to the closed list, so they are freed like its other entries.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is not in any registry.
             return unsafe { closing.close() };

@@ -1,4 +1,5 @@
-//! The registry, which contains the lists of all threads in a process and is protected by one lock.
+//! Defines the registry, which contains the lists of all threads in a process and is protected by
+//! one lock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,7 +21,7 @@ use crate::stats::PoolStats;
 pub struct ThreadRecord<B: PoolBackend> {
     list: NonNull<ThreadList<B>>,
     config: PoolConfig,
-    /// The newest entry that the thread created. The entry is not necessarily in the list.
+    /// The entry that the thread created most recently. The entry might not be in the list.
     entries: *mut Entry<B>,
     count: usize,
     next: *mut Self,
@@ -41,7 +42,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         memory.push(Self { list, config, entries: null_mut(), count: 0, next: null_mut() });
         // The vector contains exactly one element, so the conversion does not reallocate it.
         let record = Box::into_raw(memory.into_boxed_slice()).cast::<Self>();
-        // SAFETY: the address of a box is never null.
+        // SAFETY: a box's address is never null.
         Ok(unsafe { NonNull::new_unchecked(record) })
     }
 
@@ -57,22 +58,21 @@ impl<B: PoolBackend> ThreadRecord<B> {
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Calls `f` with each entry that is in the list, or was in it at any moment since the call
-    /// began.
+    /// Calls `f` with each entry that has been in the list at any time since the call began.
     ///
     /// # Safety
     ///
     /// The list must not have moved, and the record must be in a registry that the caller has
     /// locked.
     unsafe fn for_each_idle(&self, mut f: impl FnMut(&Entry<B>)) {
-        // SAFETY: the caller guarantees that the list has not moved, and the head of the list is an
+        // SAFETY: the caller guarantees that the list has not moved, and the list's head is an
         // atomic.
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
-        // SAFETY: the caller guarantees that the list has not moved, and the head of the list is an
+        // SAFETY: the caller guarantees that the list has not moved, and the list's head is an
         // atomic.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // The number of steps is limited, because the walk might otherwise never end if the owner
-        // reorders its entries during the walk.
+        // The number of steps is limited, because a walk might never end if the owner reorders the
+        // entries in the meantime.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
                 return;
@@ -92,8 +92,8 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
 }
 
 /// The records of all threads in a process. A `ThreadLists` value must be protected by a lock. All
-/// methods of the type can be called while the lock is held, because they allocate nothing, free
-/// nothing, and call no user code.
+/// methods of `ThreadLists` can be called while the lock is held, because they allocate nothing,
+/// free nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
@@ -115,9 +115,9 @@ impl<B: PoolBackend> ThreadLists<B> {
     /// # Safety
     ///
     /// The record must have been returned by [`ThreadRecord::new`] and must not be in any registry.
-    /// The list of the record must not move until [`remove`](Self::remove) returns.
+    /// The record's list must not move until [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
-        // SAFETY: the record is live, and only the caller can access it.
+        // SAFETY: the record is live, and only the caller has access to it.
         unsafe { (*record.as_ptr()).next = self.first };
         self.first = record.as_ptr();
     }
@@ -131,7 +131,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
-        // SAFETY: an entry is live while a `HeldPool` holds it.
+        // SAFETY: an entry exists while a `HeldPool` holds it.
         unsafe { held.entry.as_ref() }.sibling.set(record.entries);
         record.entries = held.entry.as_ptr();
         record.count += 1;
@@ -148,7 +148,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         unsafe { (*record.as_ptr()).config = config };
     }
 
-    /// Removes a thread's record, together with the thread's entries.
+    /// Removes a thread's record along with the thread's entries.
     ///
     /// # Safety
     ///
@@ -156,8 +156,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     pub unsafe fn remove(&mut self, record: NonNull<ThreadRecord<B>>) {
         let mut place = &raw mut self.first;
         loop {
-            // SAFETY: `place` is the address of the registry's first link, or of a link in a live
-            // record.
+            // SAFETY: `place` is the address of either the registry's first link or a link in a
+            // live record.
             let at = unsafe { *place };
             if at.is_null() {
                 return;
@@ -165,12 +165,12 @@ impl<B: PoolBackend> ThreadLists<B> {
             if at == record.as_ptr() {
                 // SAFETY: a record of this registry is live.
                 let next = unsafe { (*at).next };
-                // SAFETY: `place` is the address of the registry's first link, or of a link in a
+                // SAFETY: `place` is the address of either the registry's first link or a link in a
                 // live record.
                 unsafe { *place = next };
                 return;
             }
-            // SAFETY: `at` is a record of this registry, and is therefore live.
+            // SAFETY: `at` is a record of this registry and is therefore live.
             place = unsafe { &raw mut (*at).next };
         }
     }
@@ -199,8 +199,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of all pools' statistics, including the idle pools. The sum starts with the
-    /// statistics `none`, which must not include any pool.
+    /// Returns the sum of all pools' statistics, including the idle pools. The sum starts with
+    /// `none`, which must not include the statistics of any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -213,7 +213,7 @@ impl<B: PoolBackend> ThreadLists<B> {
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
                 // SAFETY: the pool of an entry is live while the registry is locked, and
-                // `shared_numbers` reads only atomics of its state.
+                // `shared_numbers` reads only atomics in its state.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -226,13 +226,13 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`release`](Self::release), except for the requirements
-    /// on `barrier`.
+    /// The requirements are the same as for [`release`](Self::release), except that there is no
+    /// `barrier`.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
         for record in self.records() {
-            // SAFETY: the caller guarantees that the lists have not moved.
+            // SAFETY: the caller guarantees that the lists have not been moved.
             unsafe {
                 record.for_each_idle(|entry| {
                     count += usize::from(holds_blocks(entry) || has_retired(entry));
@@ -242,17 +242,17 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares`, and moves the replaced
+    /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
-    /// that hold blocks were moved. A pool is not moved if no pool is left in `spares`, or if
-    /// `released` has no capacity left. A pool is also not moved if its thread has taken it during
-    /// the call. Drop the released pools after unlocking the registry.
+    /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
+    /// Nor is a pool moved if its thread has taken it during the call. Drop the released pools
+    /// after unlocking the registry.
     ///
     /// # Safety
     ///
-    /// The lists of all records must not have moved, and the caller must be allowed to access the
-    /// lists. While `barrier` runs, each thread of the process must execute a full memory barrier,
-    /// unless `barrier` returns `false`.
+    /// The lists of all records must not have been moved, and the caller must be allowed to access
+    /// the lists. While `barrier` runs, each thread of the process must execute a full memory
+    /// barrier, unless `barrier` returns `false`.
     pub unsafe fn release(
         &mut self,
         spares: &mut Vec<Pool<B>>,
@@ -279,7 +279,7 @@ impl<B: PoolBackend> ThreadLists<B> {
                 let old = entry.pool.swap(spare.into_root().into_raw(), Ordering::AcqRel);
                 entry.retired.store(old, Ordering::Relaxed);
             };
-            // SAFETY: the caller guarantees that the list has not moved.
+            // SAFETY: the caller guarantees that the list has not been moved.
             unsafe { record.for_each_idle(replace) };
         }
         if !barrier() {
@@ -297,25 +297,25 @@ impl<B: PoolBackend> ThreadLists<B> {
                 }
                 entry.retired.store(null_mut(), Ordering::Relaxed);
                 // SAFETY: the entry was in its list after the barrier. The pool that was replaced
-                // earlier is therefore no longer in use, as the protocol of the module explains.
+                // earlier is therefore no longer in use, as the module's protocol explains.
                 let pool: Pool<B> = unsafe { owned(retired) };
                 entry.past.note(&pool.stats());
                 released.push(pool);
             };
-            // SAFETY: the caller guarantees that the list has not moved.
+            // SAFETY: the caller guarantees that the list has not been moved.
             unsafe { record.for_each_idle(collect) };
         }
         complete
     }
 }
 
-/// Returns `true` if the pool of the entry holds blocks.
+/// Returns `true` if the entry's pool holds blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always contains the root of a live pool, which is replaced and dropped only
     // while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
     // SAFETY: the pool of an entry is live while the registry is locked, and `shared_numbers` reads
-    // only atomics of its state.
+    // only atomics in its state.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
