@@ -179,10 +179,10 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             usize::try_from((random >> 33) % end).unwrap()
         };
-        for _ in 0..if cfg!(miri) { 2 } else { 200 } {
+        for _ in 0..if cfg!(miri) { 1 } else { 200 } {
             let dirty = DirtyRanges::new();
             let mut model = Vec::from([false; 96]);
-            for _ in 0..if cfg!(miri) { 16 } else { 60 } {
+            for _ in 0..if cfg!(miri) { 10 } else { 60 } {
                 let start = below(90);
                 let range = start..start + 1 + below(6);
                 if below(3) > 0 {

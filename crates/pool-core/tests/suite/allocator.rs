@@ -365,7 +365,7 @@ fn the_second_pass_allocates_nothing() {
         let memory = scope.allocator();
         let mut index: HashMap<PoolString<_>, ScopeVec<usize, _>, _, _> =
             HashMap::with_hasher_in(DefaultHashBuilder::default(), &memory);
-        for number in 0..rounds(3000, 60) {
+        for number in 0..rounds(3000, 30) {
             let mut word = PoolString::new_in(&memory);
             write!(word, "word {}", number % 300).unwrap();
             let lines = index.entry(word).or_insert_with(|| ScopeVec::new_in(&memory));
@@ -373,7 +373,7 @@ fn the_second_pass_allocates_nothing() {
         }
         scope.acquire::<u64, _>(100);
         let mut large = ScopeVec::new_in(&memory);
-        large.extend(0..rounds(100_000, 500) as u64);
+        large.extend(0..rounds(100_000, 200) as u64);
         assert!(large.iter().copied().eq(0..large.len() as u64));
         held.push((ledger.allocations(), scope.stats().reserved_bytes));
     }

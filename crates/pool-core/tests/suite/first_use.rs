@@ -160,7 +160,7 @@ fn a_first_use_counts_its_live_bytes_once() {
 /// The slot is below the cursor: memory in use above it is neither freed nor handed out.
 #[test]
 fn a_first_use_without_memory_frees_only_what_is_idle() {
-    for rest in 0..3 {
+    for rest in 0..rounds(3, 1) {
         let (mut pool, ledger) = heap_pool();
         let taken = slots_per_table() - rest;
         {

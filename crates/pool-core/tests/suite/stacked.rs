@@ -79,7 +79,7 @@ fn an_outer_scope_goes_on_where_it_was_after_an_inner_one_grew() {
         let mut scope = pool.scope();
         let first = scope.acquire::<u64, _>(10);
         stamp(first, 1);
-        for inner_length in [rounds(50_000, 2_000), rounds(400_000, 8_000), 10] {
+        for inner_length in [rounds(50_000, 700), rounds(400_000, 2_500), 10] {
             let inner = scope.scope();
             let large = inner.acquire::<u64, _>(inner_length);
             stamp(large, 2);
@@ -139,7 +139,7 @@ fn what_is_over_the_limit_is_a_typed_error_and_the_pool_is_usable() {
 #[test]
 fn a_merge_that_is_refused_keeps_the_chunks() {
     let (mut pool, ledger) = stack();
-    let lengths = [1_000, 2_000, 4_000].map(|length| length * rounds(10, 1));
+    let lengths = [250, 500, 1_000].map(|length| length * rounds(40, 1));
     pass(&mut pool, &lengths);
     ledger.refuse(Refusal::From(0));
     pass(&mut pool, &lengths);
@@ -304,14 +304,15 @@ fn no_array_reaches_the_last_line_of_a_block() {
 #[test]
 fn elements_that_are_made_may_acquire() {
     let (mut pool, _) = stack();
+    let length = rounds(1_000, 120);
     for _ in 0..3 {
         let scope = pool.scope();
         let calls = Cell::new(0);
         let sums = scope.acquire_with(10, |i| {
             calls.set(calls.get() + 1);
-            scope.acquire_filled(1_000, i as u64).iter().sum::<u64>()
+            scope.acquire_filled(length, i as u64).iter().sum::<u64>()
         });
-        assert_eq!((sums[9], calls.get()), (9_000, 10));
+        assert_eq!((sums[9], calls.get()), (9 * length as u64, 10));
     }
 }
 

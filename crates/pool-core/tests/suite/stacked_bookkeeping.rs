@@ -158,7 +158,7 @@ fn arrays(
 #[test]
 fn refused_host_memory_leaves_a_stack_usable() {
     let mut failed = 0;
-    for seed in 0..rounds(200, 2) as u64 {
+    for seed in 0..rounds(200, 1) as u64 {
         failed += sweep(|refusals| {
             let mut pool = Pool::<ArenaBackend>::new(Arena::new());
             for pass in 0..3 {
@@ -181,7 +181,7 @@ fn refused_host_memory_leaves_a_stack_usable() {
             assert_eq!(pool.stats().active_slots, 0);
         });
     }
-    assert!(failed > rounds(1_000, 4), "{failed} calls failed");
+    assert!(failed > rounds(1_000, 1), "{failed} calls failed");
 }
 
 /// The list of chunks alone: one array a chunk; each array is larger than all before it.
@@ -211,7 +211,7 @@ fn refused_memory_for_the_list_of_chunks() {
 #[test]
 fn refused_host_memory_leaves_a_dynamic_stack_usable() {
     let mut failed = 0;
-    for seed in 0..rounds(100, 2) {
+    for seed in 0..rounds(100, 1) {
         failed += sweep(|refusals| {
             let mut random = Rng::with_seed(seed as u64);
             let mut pool = DynamicPool::<ArenaBackend>::new(Arena::new());
@@ -234,7 +234,7 @@ fn refused_host_memory_leaves_a_dynamic_stack_usable() {
             }
         });
     }
-    assert!(failed > rounds(100, 4), "{failed} calls failed");
+    assert!(failed > rounds(100, 1), "{failed} calls failed");
 }
 
 #[test]
