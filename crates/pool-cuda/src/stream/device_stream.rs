@@ -11,8 +11,8 @@ use pool_driver::calls;
 use pool_driver::capture::is_capturing;
 use pool_driver::context::{bind, check_context};
 use pool_driver::default_stream::refuse_per_thread;
+use pool_driver::deferred_frees::{QueueEntry, retry_deferred_frees};
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::{Place, give_back_leftovers};
 
 use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
@@ -54,7 +54,7 @@ pub struct DeviceStream {
     deferred: DeferredFrees,
     /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
     /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
-    place: Option<Place<OrphanBlocks>>,
+    entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The first error that a call could not return.
     unanswered: Cell<Option<CudaError>>,
@@ -150,7 +150,7 @@ impl DeviceStream {
         stream: Arc<CudaStream>,
         source: Option<Box<dyn BlockSource>>,
     ) -> Result<Self, CudaError> {
-        let place = Place::new()?;
+        let entry = QueueEntry::new()?;
         let holder = match source {
             None => Some(Arc::new(Holder::new(&device))),
             Some(_) => None,
@@ -161,7 +161,7 @@ impl DeviceStream {
             other_streams: OtherStreams::default(),
             staging: Staging::default(),
             deferred: DeferredFrees::default(),
-            place: Some(place),
+            entry: Some(entry),
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
@@ -381,7 +381,7 @@ impl DeviceStream {
 /// this memory after the pool has been dropped.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
-        give_back_leftovers();
+        retry_deferred_frees();
         if self.source.is_some() {
             return;
         }
@@ -392,8 +392,8 @@ impl Drop for DeviceStream {
         if slabs.is_empty() && addresses.is_empty() {
             return;
         }
-        let Some(place) = self.place.take() else { return };
-        let orphans = place.own(OrphanBlocks {
+        let Some(entry) = self.entry.take() else { return };
+        let orphans = entry.own(OrphanBlocks {
             addresses,
             slabs,
             other_streams: std::mem::take(&mut self.other_streams),

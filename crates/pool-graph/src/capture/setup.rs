@@ -17,11 +17,11 @@ use super::body::{Account, BodyRecord, Capture, Frontiers, LiveCapture, Region, 
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::graph_leftovers::ActiveCapture;
 use super::owned_layout::OwnedLayout;
 #[cfg(feature = "record")]
 use super::record;
 use super::resources::SessionResources;
+use super::retired_graph::ActiveCapture;
 use super::sharing::Shares;
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaMark;

@@ -182,7 +182,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     }
 
     /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
-    /// driver refuses to free a chunk, a later call to `Cuda::give_back_leftovers` tries again. A
+    /// driver refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` tries again. A
     /// chunk that could not be freed no longer belongs to the pool, but the result does not include
     /// its bytes.
     ///

@@ -137,7 +137,7 @@ fn pools_with(known: usize) -> Ended {
     drop(pool);
     drop(own.end_capture(CUgraphInstantiate_flags(0)).unwrap());
     for_thread(&device)?;
-    Cuda::give_back_leftovers();
+    Cuda::retry_deferred_frees();
     Ok(())
 }
 
@@ -175,7 +175,7 @@ fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() 
         let (ended, answer) = thread::spawn(run).join().unwrap();
         assert!(matches!(ended, Ok(Ok(()))), "with the hook in allocation {nth}: {ended:?}");
         assert_ne!(answer, Some(false), "the hook in allocation {nth}");
-        assert_eq!(Cuda::give_back_leftovers(), 0, "allocation {nth}");
+        assert_eq!(Cuda::retry_deferred_frees(), 0, "allocation {nth}");
         simulator.assert_clean();
         if answer.is_none() {
             return nth;

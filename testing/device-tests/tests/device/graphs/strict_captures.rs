@@ -91,8 +91,8 @@ impl Before {
         }
     }
 
-    /// Drops all objects of the crates. The objects of cudarc are returned, because their drops call
-    /// the driver in the thread's mode.
+    /// Drops all objects of the crates. The objects of cudarc are returned, because their drops
+    /// call the driver in the thread's mode.
     fn end(self) -> impl Sized {
         let Self { device, other, axpy, _streams, .. } = self;
         (device, other, axpy, _streams)
@@ -318,7 +318,7 @@ fn check_all(run: fn(CUstreamCaptureMode, &Operation, bool)) {
         }
     }
     assert_eq!(failed, <[String; 0]>::default());
-    assert_eq!(Cuda::give_back_leftovers(), 0, "{}", Cuda::leftovers());
+    assert_eq!(Cuda::retry_deferred_frees(), 0, "{}", Cuda::deferred_frees());
     if let Some(simulator) = Simulator::attach() {
         simulator.assert_clean();
     }

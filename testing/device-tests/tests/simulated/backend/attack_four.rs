@@ -123,7 +123,7 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
     for seed in 0..10 * orders() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         peers(&mut Rng::with_seed(seed));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }

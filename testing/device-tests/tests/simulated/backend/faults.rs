@@ -116,7 +116,7 @@ fn every_call_may_fail() {
         simulator.assert_clean();
         if !simulator.leaks().is_empty() {
             put_off += 1;
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{name} as call {nth}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{name} as call {nth}");
         }
         simulator.assert_clean();
         if !simulator.leaks().is_empty() {

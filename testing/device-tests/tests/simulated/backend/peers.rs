@@ -204,7 +204,7 @@ fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
             assert_eq!(run().unwrap(), [7.0; N], "after {text}");
         }
         drop((pool, axpy, stream, near, far));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_clean();
         simulator.assert_no_leaks();
         if !failed {

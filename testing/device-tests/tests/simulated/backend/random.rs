@@ -406,7 +406,7 @@ fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step
     let devices = Settings { devices: 2, ..Settings::default() };
     start_anew(simulator, devices, number);
     let taken = take_all::<B>(setup, steps);
-    let leftovers = Cuda::give_back_leftovers();
+    let deferred_frees = Cuda::retry_deferred_frees();
     if let Err(fault) = taken {
         panic!("{}", fault.text());
     }
@@ -415,7 +415,7 @@ fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step
         panic!("{report}");
     }
     let leaks = simulator.leaks();
-    assert!(leftovers == 0 && leaks.is_empty(), "leak: {leftovers}, {leaks:?}");
+    assert!(deferred_frees == 0 && leaks.is_empty(), "leak: {deferred_frees}, {leaks:?}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_destroyed_context() {
     // Dropping does not panic on any driver code, and keeps no destroyed object.
     drop(pool);
     drop(device);
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     assert_eq!(
         crate::support::pool(&Cuda::device(0).unwrap()).scope().acquire_zeroed::<u8, _>(5).len(),
         5
@@ -177,7 +177,7 @@ fn a_kernel_that_loses_the_context() {
     assert_lost(here.memory());
     drop((near, other, here));
     far_works(&mut far);
-    assert_eq!(Cuda::give_back_leftovers(), 0, "what was lost with the context is not kept");
+    assert_eq!(Cuda::retry_deferred_frees(), 0, "what was lost with the context is not kept");
     let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
     assert_eq!(mistakes, [Mistake::OutOfBounds]);
 }

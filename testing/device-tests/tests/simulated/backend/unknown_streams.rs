@@ -58,7 +58,7 @@ fn an_eager_pool_spoils_no_hand_made_capture() {
             drop((graph, captured));
             assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
             drop((others, device));
-            assert_eq!(Cuda::give_back_leftovers(), 0);
+            assert_eq!(Cuda::retry_deferred_frees(), 0);
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }
@@ -213,9 +213,9 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
     }
     let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
     drop(eager);
-    assert!(Cuda::give_back_leftovers() > 0, "blocks with uses that cannot be waited for");
+    assert!(Cuda::retry_deferred_frees() > 0, "blocks with uses that cannot be waited for");
     drop(capture);
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     drop((kept, there, other, device, far));
     simulator.assert_clean();
     simulator.assert_no_leaks();

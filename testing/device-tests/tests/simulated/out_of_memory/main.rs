@@ -115,7 +115,7 @@ fn sweep<G>(
                 let requested = failure.requested().filter(|_| plan.refused > 0);
                 assert!(requested.is_some_and(|bytes| bytes > 0), "{name}, {nth}: {failure:?}");
             }
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{name}, {nth}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{name}, {nth}");
             simulator.assert_clean();
             simulator.assert_no_leaks();
             refusals += plan.refused.min(1);
@@ -233,7 +233,7 @@ fn pools_without_host_memory() {
     let one = |device: &CudaDevice| (Some(pool_and_streams(device).0), device.clone());
     let after_drops = |(pool, device): (Option<Pool<Cuda>>, CudaDevice)| {
         assert!(pool.is_none());
-        Cuda::give_back_leftovers();
+        Cuda::retry_deferred_frees();
         use_pool(&mut pool_and_streams(&device).0);
     };
     sweep(simulator, "drops", one, drops, after_drops);
