@@ -59,9 +59,9 @@
 //! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory, with views that arm their slot |
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
-//! The acceptance cases themselves are also tested. The [`liars`] module contains faulty backends
-//! with one mistake each. The `cargo test -p pool-conformance --test liars -- --nocapture` command
-//! prints which case detected which mistake.
+//! The acceptance cases themselves are also tested. The [`faulty_backends`] module contains faulty
+//! backends with one mistake each. The command `cargo test -p pool-conformance --test
+//! faulty_backends -- --nocapture` prints which case detected which mistake.
 
 #![allow(
     clippy::panic,
@@ -87,8 +87,8 @@
 // ledgered: adapted, ledger
 // programs: element, host, ledger, panics, probe
 // toy_probe: ledger, ledgered, probe, toy
-// liars: adapted, adapted_probe, cases, deferred, heap, heap_probe, ledger, ledgered, panics, probe, sources, toy,
-//     toy_probe
+// faulty_backends: adapted, adapted_probe, cases, deferred, heap, heap_probe, ledger, ledgered, panics, probe, sources,
+//     toy, toy_probe
 
 pub mod adapted;
 mod adapted_probe;
@@ -96,12 +96,12 @@ pub mod arming;
 pub mod cases;
 pub mod deferred;
 pub mod element;
+pub mod faulty_backends;
 mod heap;
 mod heap_probe;
 mod host;
 mod ledger;
 mod ledgered;
-pub mod liars;
 pub mod panics;
 mod probe;
 pub mod programs;

@@ -136,8 +136,8 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool that lie below a split-off scope. The arrays can be looked up while
-/// the scope is in use.
+/// The arrays of a dynamic pool that mistake below a split-off scope. The arrays can be looked up
+/// while the scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],

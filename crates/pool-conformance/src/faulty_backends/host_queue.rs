@@ -3,21 +3,21 @@
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 
-use super::deferred::{DeferredLiar, DeferredLiarProbe};
+use super::deferred::{FaultyDeferred, FaultyDeferredProbe};
 use crate::adapted::AdaptedBackend;
 use crate::ledger::Ledger;
 use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 
-type Backend = AdaptedBackend<DeferredLiar>;
+type Backend = AdaptedBackend<FaultyDeferred>;
 
 /// The probe for the faulty backend that treats its queue as host memory. The probe differs from
 /// the probe for faulty backends with deferred memory only in how the host writes.
-pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
+pub(super) struct HostQueueProbe(pub(super) FaultyDeferredProbe);
 
 impl Probe for HostQueueProbe {
     type Backend = Backend;
 
-    fn context(&self) -> DeferredLiar {
+    fn context(&self) -> FaultyDeferred {
         self.0.context()
     }
 
