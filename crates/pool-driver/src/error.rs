@@ -237,7 +237,7 @@ impl fmt::Display for UnknownUse {
         match self.0 {
             Some(stream) => write!(
                 f,
-                "the pool's memory was used on stream {stream:#x}, which was not announced. The \
+                "the pool's memory was used on stream {stream:#x}, which was not registered. The \
                  pool must wait for the whole context"
             ),
             None => f.write_str(
@@ -252,8 +252,8 @@ impl fmt::Display for UnknownUse {
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
-            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread \
-             default stream cannot be announced)"
+            "register the stream before it uses the memory (`pool_cuda::register_stream`; a per-thread \
+             default stream cannot be registered)"
         }
         None => "copy between devices with `copy_from`",
     }
@@ -312,7 +312,7 @@ mod tests {
             (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "reports 2 devices"]),
             (out_of_memory, &["3 bytes", "5 of its 9 bytes", "freed 7 bytes"]),
             (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
-            (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
+            (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "register"]),
             (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),
             (CudaError::NotPeers { memory: 0, reader: 1 }, &["device 1 cannot", "device 0"]),
         ] {

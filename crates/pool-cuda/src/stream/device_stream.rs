@@ -14,12 +14,12 @@ use pool_driver::default_stream::refuse_per_thread;
 use pool_driver::deferred_frees::{QueueEntry, retry_deferred_frees};
 use pool_driver::error::CudaError;
 
-use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
 use crate::stream::device::CudaDevice;
 use crate::stream::holders::Holder;
 use crate::stream::other_streams::OtherStreams;
+use crate::stream::registered_streams::register_stream;
 use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
@@ -156,7 +156,7 @@ impl DeviceStream {
             Some(_) => None,
         };
         holder.as_ref().map_or(Ok(()), Holder::register)?;
-        announce(&stream);
+        register_stream(&stream);
         Ok(Self {
             other_streams: OtherStreams::default(),
             staging: Staging::default(),

@@ -48,11 +48,11 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// `stream` is the pool's own stream, the pool does not call the driver.
 ///
 /// Drop the returned guard after you have enqueued the work, as cudarc's own functions do. If the
-/// stream is [announced](crate::announce), the guard does nothing. If the stream is not announced,
-/// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
-/// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
-/// stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the next
-/// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// stream is [registered](crate::register_stream), the guard does nothing. If the stream is not
+/// registered, dropping the guard records an event, and the pool's stream waits for this event. If
+/// the guard is forgotten, or if cudarc's event tracking is disabled, the host waits for all work
+/// in the stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the
+/// next use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The

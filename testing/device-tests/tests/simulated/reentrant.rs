@@ -19,7 +19,9 @@ use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
+use pool_cuda::{
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, record_use, register_stream,
+};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
@@ -121,7 +123,7 @@ fn pools_and_known_streams() -> Ended {
 fn pools_with(known: usize) -> Ended {
     let device = Cuda::device(0).map_err(told)?;
     let streams = [another_stream(&device)?, another_stream(&device)?];
-    streams[..known].iter().for_each(announce);
+    streams[..known].iter().for_each(register_stream);
     let own = another_stream(&device)?;
     let context = DeviceStream::new(&device, Arc::clone(&own)).map_err(told)?;
     let mut pool = Pool::<Cuda>::with_config(context, Default::default())?;
@@ -207,7 +209,7 @@ fn views_of_a_leaked_pool() -> Ended {
     let hook = LEFT.take();
     let device = Cuda::device(0).map_err(told)?;
     let streams = [another_stream(&device)?, another_stream(&device)?];
-    announce(&streams[0]);
+    register_stream(&streams[0]);
     let pool: &'static mut Pool<Cuda> =
         Box::leak(Box::new(Pool::new(device.new_stream().map_err(told)?)));
     let scope: &'static Scope<'static, Cuda> = Box::leak(Box::new(pool.scope()));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pool_core::{Pool, Scope};
-use pool_cuda::{Cuda, DeviceStream, announce};
+use pool_cuda::{Cuda, DeviceStream, register_stream};
 use pool_driver::cudarc::driver::CudaStream;
 use pool_driver::error::CudaError;
 
@@ -149,7 +149,7 @@ impl<'c> Capture<'c> {
             (Arc::clone(account.streams()), account.is_dry(), account.values())
         };
         if !is_dry {
-            streams.iter().for_each(announce);
+            streams.iter().for_each(register_stream);
             return Ok(Arc::clone(&streams[stream]));
         }
         if let Some(dry) = &self.pools.borrow().dry {

@@ -13,7 +13,7 @@ use cuda_sim_control::Simulator;
 use cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaStream, result};
 use pool_core::{Pool, PoolView, PoolViewMut, Scope, SharedPool, Stacked};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, DeviceStream, announce, record_use};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, DeviceStream, record_use, register_stream};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CapturedGraph, CudaArena,
     GraphPoolConfig, StagingConfig, StagingPool,
@@ -65,7 +65,7 @@ impl Before {
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
         let graph_pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let other = stream(&device);
-        announce(&other);
+        register_stream(&other);
         let axpy = Axpy::load(device.context());
         let on = stream(&device);
         let (graph, ends) = captured(&on, &axpy);

@@ -136,7 +136,7 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_goes_on_when_a_peer_is_lost() {
     let simulator = start();
-    for (seed, announced) in [(0, true), (1, false)] {
+    for (seed, registered) in [(0, true), (1, false)] {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
         near.let_peer(&far).unwrap();
@@ -145,7 +145,7 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
         let mut pool = pool(&near);
         let scope = pool.scope();
         let mut view = scope.acquire_filled(N, 1.0_f32);
-        if announced {
+        if registered {
             launch(&fill, &stream, &view.on(&stream).unwrap(), 2.0, N);
         } else {
             stream.memset_zeros(&mut view).unwrap();

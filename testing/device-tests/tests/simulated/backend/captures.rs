@@ -13,7 +13,7 @@ use cudarc::driver::sys::CUstreamCaptureMode::{
 };
 use cudarc::driver::{CudaGraph, CudaStream};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{Cuda, CudaDevice, CudaError, announce, record_use};
+use pool_cuda::{Cuda, CudaDevice, CudaError, record_use, register_stream};
 use pool_facade::with_pool;
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
@@ -31,7 +31,7 @@ fn used_pool(device: &CudaDevice) -> Pool<Cuda> {
 
 fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     let stream = device.context().new_stream().unwrap();
-    announce(&stream);
+    register_stream(&stream);
     stream
 }
 

@@ -4,7 +4,7 @@
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{Cuda, announce};
+use pool_cuda::{Cuda, register_stream};
 
 use crate::support::{pool, start, start_anew};
 
@@ -169,7 +169,7 @@ fn a_free_that_fails_with_the_code_of_a_context_that_is_gone_is_made_later() {
             start_anew(simulator, Settings::default(), 0);
             let device = Cuda::device(0).unwrap();
             let other = device.context().new_stream().unwrap();
-            announce(&other);
+            register_stream(&other);
             let mut pool = pool(&device);
             {
                 let scope = pool.scope();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolError, PoolView, PoolViewMut, error_chain};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, announce};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, register_stream};
 
 use crate::support::{start, start_anew};
 
@@ -59,7 +59,7 @@ fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<Cuda
 fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
     let others = [another_stream(&device)?, another_stream(&device)?];
-    announce(&others[0]);
+    register_stream(&others[0]);
     let mut pool =
         Pool::<Cuda>::with_config(device.new_stream().map_err(told)?, Default::default())?;
     let ended = script(&mut pool, &others);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, result};
 use pool_core::{Pool, PoolView, PoolViewMut, error_chain};
-use pool_cuda::{Cuda, CudaDevice, announce, record_use};
+use pool_cuda::{Cuda, CudaDevice, record_use, register_stream};
 
 use crate::support::{
     calls_like, in_many_orders, orders, pool, races_in_every_order, start, start_anew,
@@ -18,7 +18,7 @@ const N: usize = 1000;
 
 fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     let stream = device.context().new_stream().unwrap();
-    announce(&stream);
+    register_stream(&stream);
     stream
 }
 
@@ -159,7 +159,7 @@ fn a_stream_that_its_owner_drops_is_kept_until_it_was_waited_for() {
         for known in [true, false] {
             let other = device.context().new_stream().unwrap();
             if known {
-                announce(&other);
+                register_stream(&other);
             }
             let scope = pool.scope();
             let mut view = scope.acquire::<u32, _>(N);

@@ -6,7 +6,7 @@ use cudarc::driver::sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXE
 use cudarc::driver::{DevicePtr, LaunchConfig, PushKernelArg};
 use pool_core::{Compaction, Pool, PoolError, PoolView, PoolViewMut, Scope};
 use pool_cuda::{
-    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceViewMut, Launch, announce, record_use,
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceViewMut, Launch, record_use, register_stream,
 };
 use pool_kernels::elementwise;
 
@@ -147,7 +147,7 @@ fn a_kernel_that_loses_the_context() {
     let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
     let (mut near, mut far) = (pool(&here), pool(&there));
     let other = here.context().new_stream().unwrap();
-    announce(&other);
+    register_stream(&other);
     {
         let mut scope = near.scope();
         let mut view = scope.acquire_from(&[1.0_f32; 64]);

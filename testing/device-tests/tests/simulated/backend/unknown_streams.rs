@@ -8,7 +8,7 @@ use cuda_sim_control::Settings;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode as Mode};
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop, result};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{Cuda, CudaDevice, CudaError, announce};
+use pool_cuda::{Cuda, CudaDevice, CudaError, register_stream};
 
 use crate::support::{in_many_orders, pool, start, start_anew};
 
@@ -204,7 +204,7 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
         assert_eq!(views[1].fill_with_value(2), Err(CudaError::UnknownUse { stream: None }));
         drop(capture);
         views[0].fill_with_value(2).unwrap();
-        announce(&other);
+        register_stream(&other);
         drop(views[0].device_ptr_mut(&other));
         let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         views[1].copy_to_vec().unwrap_err();

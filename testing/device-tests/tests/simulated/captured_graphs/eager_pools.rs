@@ -27,7 +27,7 @@ const MODES: [CaptureMode; 3] =
 /// The way in which other code has used an eager pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
-    Unannounced,
+    Unregistered,
     PerThread,
     Default,
     Forgotten,
@@ -35,7 +35,7 @@ enum Past {
 }
 
 const ALL: [Past; 5] =
-    [Past::Unannounced, Past::PerThread, Past::Default, Past::Forgotten, Past::AnotherDevice];
+    [Past::Unregistered, Past::PerThread, Past::Default, Past::Forgotten, Past::AnotherDevice];
 
 impl Past {
     fn leaves_no_event(self) -> bool {

@@ -17,7 +17,9 @@ use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Compaction, Pool, PoolConfig, PoolError, PoolView, PoolViewMut, error_chain};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
+use pool_cuda::{
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, record_use, register_stream,
+};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CapturedGraph, CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
@@ -173,7 +175,7 @@ fn acquires((pool, _): &mut WithStreams) -> Ended {
 }
 
 fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
-    announce(known);
+    register_stream(known);
     for factor in [1, 3] {
         let scope = pool.scope();
         let mut view = scope.try_acquire_filled(factor * N, 1_u8)?;
