@@ -26,7 +26,8 @@ use super::contract::MemorySource;
 /// waits until the device has completed all work.
 ///
 /// Kernels on another device can access this memory after a call to
-/// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
+/// `device.clone().without_memory_pool().grant_peer_access(&other)`
+/// ([`CudaDevice::grant_peer_access`]).
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;

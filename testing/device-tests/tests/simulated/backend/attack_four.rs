@@ -73,7 +73,7 @@ fn peers(random: &mut Rng) {
     if random.bool() {
         near = near.without_memory_pool();
     }
-    near.let_peer(&far).unwrap();
+    near.grant_peer_access(&far).unwrap();
     let fills: [CudaFunction; 2] = [&near, &far].map(|device: &CudaDevice| {
         function(device.context(), elementwise::MODULE, elementwise::FILL.f32)
     });
@@ -139,7 +139,7 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
     for (seed, registered) in [(0, true), (1, false)] {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
-        near.let_peer(&far).unwrap();
+        near.grant_peer_access(&far).unwrap();
         let stream = far.context().new_stream().unwrap();
         let fill = function(far.context(), elementwise::MODULE, elementwise::FILL.f32);
         let mut pool = pool(&near);
@@ -179,7 +179,7 @@ fn work_on_a_default_stream_of_a_peer_runs_there() {
     for seed in 0..orders() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
-        near.let_peer(&far).unwrap();
+        near.grant_peer_access(&far).unwrap();
         let context = far.context();
         let mut pool = pool(&near);
         for stream in [context.default_stream(), context.per_thread_stream()] {

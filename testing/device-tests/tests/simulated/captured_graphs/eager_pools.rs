@@ -133,8 +133,8 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
         let main = far.context().new_stream().unwrap();
-        near.let_peer(&far).unwrap();
-        far.let_peer(&near).unwrap();
+        near.grant_peer_access(&far).unwrap();
+        far.grant_peer_access(&near).unwrap();
         let mut pools = [&near, &far].map(|device| Pool::<Cuda>::new(device.new_stream().unwrap()));
         let [from, to] = pools.each_mut().map(Pool::scope);
         let mut source = from.acquire_filled::<u32, _>(N, 1);
