@@ -473,7 +473,7 @@ impl Stream {
         ending::drop_orphans();
         let shared = &*self.shared;
         let _ = shared.recording.take(|recording, freed| {
-            Recorder::new(&shared.setup, recording, &freed).submit_unanswered();
+            Recorder::new(&shared.setup, recording, &freed).submit_and_keep_error();
         });
         let _ = shared.setup.calls.poll(wgpu::PollType::wait_indefinitely());
     }

@@ -100,7 +100,7 @@ impl DeviceStream {
         // SAFETY: these addresses were passed to `free`, whose safety contract covers the deferred
         // free.
         let free = |address| unsafe { self.free_now(address) };
-        self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
+        self.deferred().free_each(free, |freed| self.keep_pending_error(unless_of_capture(freed)));
     }
 
     /// Waits until all pending frees have completed, and releases the freed memory to the device.

@@ -57,7 +57,7 @@ pub struct DeviceStream {
     entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The first error that a call could not return.
-    unanswered: Cell<Option<CudaError>>,
+    pending_error: Cell<Option<CudaError>>,
     /// The source that provides blocks instead of the device.
     source: Option<Box<dyn BlockSource>>,
     /// The data that other pools can read about this pool, or `None` if a source provides the
@@ -163,7 +163,7 @@ impl DeviceStream {
             deferred: DeferredFrees::default(),
             entry: Some(entry),
             shapes: Arc::default(),
-            unanswered: Cell::new(None),
+            pending_error: Cell::new(None),
             source,
             holder,
             is_last_attempt: Cell::new(false),
@@ -251,8 +251,8 @@ impl DeviceStream {
     /// since the last call to this method, the first error is returned. Later calls to this method
     /// do not return the same error again.
     #[must_use]
-    pub fn take_unanswered(&self) -> Option<CudaError> {
-        self.unanswered.take()
+    pub fn take_pending_error(&self) -> Option<CudaError> {
+        self.pending_error.take()
     }
 
     /// Enables or disables the automatic ordering of other streams that use the pool's memory.
@@ -365,10 +365,10 @@ impl DeviceStream {
     }
 
     /// Stores the error of a call that cannot return its error. Only the first error is kept.
-    pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
+    pub(crate) fn keep_pending_error(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
-            let first = self.unanswered.get().unwrap_or(error);
-            self.unanswered.set(Some(first));
+            let first = self.pending_error.get().unwrap_or(error);
+            self.pending_error.set(Some(first));
         }
     }
 }

@@ -42,7 +42,7 @@ use super::contract::MemorySource;
 #[derive(Clone)]
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
-    unanswered: Arc<Mutex<Option<CudaError>>>,
+    pending_error: Arc<Mutex<Option<CudaError>>>,
     /// A queue entry for each allocation, which is used if the allocation cannot be freed
     /// immediately. Each entry is reserved before the allocation, so that freeing memory requires
     /// no host memory. The lock is held only while an entry is added or removed.
@@ -80,7 +80,7 @@ impl DeviceMemory {
     /// Creates a source that allocates memory on the context's device.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
-        Self { context, unanswered: Arc::default(), entries: Arc::default() }
+        Self { context, pending_error: Arc::default(), entries: Arc::default() }
     }
 
     /// Returns cudarc's context for the device.
@@ -94,8 +94,8 @@ impl DeviceMemory {
     /// this stored error. Memory that could not be freed is freed
     /// [later](pool_cuda::Cuda::retry_deferred_frees).
     #[must_use]
-    pub fn take_unanswered(&self) -> Option<CudaError> {
-        self.unanswered.lock().take()
+    pub fn take_pending_error(&self) -> Option<CudaError> {
+        self.pending_error.lock().take()
     }
 
     /// Makes the source's context current on the calling thread.
@@ -147,7 +147,7 @@ unsafe impl MemorySource for DeviceMemory {
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {
-            self.unanswered.lock().get_or_insert(error);
+            self.pending_error.lock().get_or_insert(error);
         }
         freed.is_ok()
     }

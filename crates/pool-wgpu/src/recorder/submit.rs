@@ -147,7 +147,7 @@ impl Recorder<'_> {
 
     /// Submits the batch like [`submit`](Self::submit), for callers that cannot return an error. If
     /// the submission fails, the next call on this thread returns the error.
-    pub(crate) fn submit_unanswered(&mut self) {
+    pub(crate) fn submit_and_keep_error(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }

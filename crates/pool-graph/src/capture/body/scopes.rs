@@ -177,10 +177,10 @@ impl<'c> Capture<'c> {
 /// first error that has occurred. The error may stem from a failed wait between streams, after
 /// which a kernel may have received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
-    let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
-    let before = unanswered(stream);
+    let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
+    let before = pending(stream);
     let joined = stream.join_other_streams();
-    before.and(joined).and(unanswered(stream))
+    before.and(joined).and(pending(stream))
 }
 
 /// A guard for an open scope. Dropping the guard closes the scope, even if the body panics.

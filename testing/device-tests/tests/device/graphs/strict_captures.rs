@@ -135,7 +135,7 @@ fn grow(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
     assert_eq!(pool.scope().acquire_zeroed::<u8, _>(90_000).copy_to_vec().unwrap(), [0; 90_000]);
     pool.context().synchronize().unwrap();
     pool.trim();
-    assert_eq!(pool.context().take_unanswered(), None);
+    assert_eq!(pool.context().take_pending_error(), None);
 }
 
 type Operation = (&'static str, fn(&mut Before));
@@ -166,7 +166,7 @@ const OPERATIONS: [Operation; 11] = [
         scope.scope().acquire_filled(50_000, 1_u64);
         drop(scope);
         before.stacked.trim();
-        assert_eq!(before.stacked.context().take_unanswered(), None);
+        assert_eq!(before.stacked.context().take_pending_error(), None);
     }),
     ("arrays of a shared pool are created and dropped", |before| {
         let array = before.shared.take_zeroed::<u32>(100_000);
@@ -182,7 +182,7 @@ const OPERATIONS: [Operation; 11] = [
         blocks.iter().for_each(|block| pool.deallocate(block.id()).unwrap());
         pool.trim().unwrap();
         drop(CudaArena::new(memory(), MIB, ArenaPolicy::Monotone).unwrap());
-        assert_eq!(memory().take_unanswered(), None);
+        assert_eq!(memory().take_pending_error(), None);
     }),
     ("another graph is written, replayed, read and waited for", |before| {
         before.graph.upload().unwrap();

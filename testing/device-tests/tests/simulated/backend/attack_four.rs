@@ -162,7 +162,7 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
         assert_eq!(view.copy_to_vec().unwrap(), [3.0; N]);
         assert!(scope.try_acquire_filled(2 * N, 3.0_f32).is_ok());
         pool.trim();
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
         drop(pool);
         assert_eq!(simulator.reports().len(), 1, "the one access");
         simulator.forget_reports();

@@ -97,7 +97,7 @@ fn a_pool_works_beside_a_global_capture() {
         let view = pool.scope().acquire_from(&[1_u8; 3 * N]);
         assert_eq!(view.copy_to_vec().unwrap(), [1; 3 * N]);
         assert_eq!(pool.trim().slots, 1);
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
     };
     in_many_orders(|device| {
         let other = another_stream(device);

@@ -29,7 +29,7 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
         more.fill_with_zeros().map_err(told)?;
         pool_cuda::record_use(&view, other).map_err(told)?;
         if more.device_ptr_mut(unknown).0 == 0 {
-            let why = inner.context().take_unanswered();
+            let why = inner.context().take_pending_error();
             return Err(told(why.unwrap_or(CudaError::NoDevice)));
         }
         let shaped = inner.try_acquire_shaped::<f64>(&[length, 1])?;
@@ -67,11 +67,11 @@ fn run(simulator: Simulator) -> Ended {
     if was_to_fail {
         simulator.forget_failures();
         // The failure has no later effect, so the same script succeeds.
-        let _ = pool.context().take_unanswered();
+        let _ = pool.context().take_pending_error();
         if let Err(error) = script(&mut pool, &others) {
             panic!("after {ended:?} the script fails with {}", error_chain(&error));
         }
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
     }
     ended
 }

@@ -176,7 +176,7 @@ fn a_trim_counts_only_what_was_freed() {
     // The newest chunk is freed first.
     simulator.fail_call("cuMemFree_v2", 1, 999);
     assert_eq!(pool.trim().unwrap(), 20 << 20);
-    assert!(memory.take_unanswered().is_some());
+    assert!(memory.take_pending_error().is_some());
     assert_eq!(
         (pool.allocated_bytes(), Cuda::deferred_frees().of(DeferredFreeKind::DeviceMemory)),
         (0, 1)

@@ -66,7 +66,7 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
 }
 
 /// Calls that only free or destroy, which are not repeated. Their objects leak. For objects of this
-/// crate, `take_unanswered` returns the error.
+/// crate, `take_pending_error` returns the error.
 const GIVEN_UP: [&str; 4] =
     ["cuMemFree_v2", "cuGraphExecDestroy", "cuGraphDestroy", "cuStreamDestroy_v2"];
 
@@ -97,7 +97,7 @@ fn every_call_may_fail() {
             }
             Ok(()) => absorbed += 1,
         }
-        assert_eq!(memory.take_unanswered().is_some(), name == "cuMemFree_v2", "{name}");
+        assert_eq!(memory.take_pending_error().is_some(), name == "cuMemFree_v2", "{name}");
         simulator.forget_failures();
         // Errors that cudarc's destructors stored for the next call must not affect that call.
         let _ = device.context().check_err();

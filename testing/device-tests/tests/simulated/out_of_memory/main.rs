@@ -147,7 +147,7 @@ fn use_pool(pool: &mut Pool<Cuda>) {
         (left.copy_to_vec().unwrap(), right.copy_to_vec().unwrap()),
         (vec![1; N], vec![[2; 3]; N])
     );
-    let _unanswered = scope.context().take_unanswered();
+    let _pending = scope.context().take_pending_error();
 }
 
 type WithStreams = (Pool<Cuda>, [Arc<CudaStream>; 2]);
@@ -183,7 +183,7 @@ fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
         record_use(&view, known)?;
         view.on(known).map(drop)?;
         if other.device_ptr_mut(unknown).0 == 0 {
-            return Err(scope.context().take_unanswered().unwrap().into());
+            return Err(scope.context().take_pending_error().unwrap().into());
         }
         record_use(&other, known)?;
         other.copy_from(view.as_view())?;
