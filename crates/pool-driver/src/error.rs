@@ -252,8 +252,8 @@ impl fmt::Display for UnknownUse {
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
-            "register the stream before it uses the memory (`pool_cuda::register_stream`; a per-thread \
-             default stream cannot be registered)"
+            "register the stream before it uses the memory (`pool_cuda::register_stream`; a \
+             per-thread default stream cannot be registered)"
         }
         None => "copy between devices with `copy_from`",
     }
