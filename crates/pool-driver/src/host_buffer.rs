@@ -17,26 +17,26 @@ use crate::error::CudaError;
 
 /// Page-locked host memory that every context can use.
 #[derive(Debug)]
-pub struct HostBuffer(ResourceOwner<HostMemory>);
+pub struct HostBuffer(ResourceOwner<PageLockedMemory>);
 
 // SAFETY: a shared reference to a `HostBuffer` provides only an address, a length and a context.
 unsafe impl Sync for HostBuffer {}
 
 /// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
-pub type HostEntry = QueueEntry<HostMemory>;
+pub type HostEntry = QueueEntry<PageLockedMemory>;
 
 /// The memory of a [`HostBuffer`].
 #[derive(Debug)]
-pub struct HostMemory {
+pub struct PageLockedMemory {
     memory: NonNull<u8>,
     bytes: usize,
     context: Arc<CudaContext>,
 }
 
 // SAFETY: this value owns the memory, and any thread may use or free the memory.
-unsafe impl Send for HostMemory {}
+unsafe impl Send for PageLockedMemory {}
 
-impl Resource for HostMemory {
+impl Resource for PageLockedMemory {
     const KIND: DeferredFreeKind = DeferredFreeKind::HostMemory;
 
     fn context(&self) -> Option<&CudaContext> {
@@ -71,7 +71,7 @@ impl HostBuffer {
         // overlap the caller's bytes.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
-        Ok(Self(entry.own(HostMemory { memory, bytes: length, context })))
+        Ok(Self(entry.own(PageLockedMemory { memory, bytes: length, context })))
     }
 
     /// Creates a buffer of `bytes` zeroed bytes. The number of bytes must not be 0. This function
@@ -81,7 +81,7 @@ impl HostBuffer {
         let memory = calls::allocate_host(bytes, context)?;
         // SAFETY: the memory has just been allocated with `bytes` bytes.
         unsafe { memory.write_bytes(0, bytes) };
-        Ok(Self(entry.own(HostMemory { memory, bytes, context: Arc::clone(context) })))
+        Ok(Self(entry.own(PageLockedMemory { memory, bytes, context: Arc::clone(context) })))
     }
 
     /// Returns a pointer to the first byte of the buffer.

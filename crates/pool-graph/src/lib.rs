@@ -99,5 +99,5 @@ pub use source::{
     DeviceMemory, GraphMemoryResult, MemorySource, SyntheticMemory, SyntheticRefusal,
 };
 pub use verify::{
-    Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, Verification, verify_layout,
+    GraphOrder, LayoutViolation, NodeAccess, OrderEdge, RegionLayout, Verification, verify_layout,
 };

@@ -30,7 +30,7 @@ use crate::heap::HeapBackend;
 use crate::heap_probe::HeapProbe;
 use crate::ledgered::LedgeredBackend;
 use crate::panics::{catch_quietly, text};
-use crate::probe::Probe;
+use crate::probe::BackendProbe;
 use crate::toy::Toy;
 use crate::toy_probe::ToyProbe;
 use deferred::FaultyDeferredProbe;
@@ -96,7 +96,7 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
 /// Runs the cases on a faulty backend until one of the cases fails. Checks that run after every
 /// case often fail first, but their messages are the least informative. If such a check fails, the
 /// function continues until a case fails one of its own checks.
-fn run<P: Probe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
+fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {
         if case.is_long() && result.caught_by.is_some() {

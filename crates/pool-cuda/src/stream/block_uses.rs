@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use pool_core::reserve::lock_reserved;
-use pool_driver::capture::Capture;
+use pool_driver::capture::CaptureId;
 use pool_driver::error::CudaError;
 
 use crate::stream::block_user::BlockUser;
@@ -22,7 +22,7 @@ pub(crate) struct BlockUse {
     pub(crate) user: BlockUser,
     /// The capture that was active when the pool returned the pointer, or `None` if there was no
     /// capture. All of the user's work in this capture belongs to the graph.
-    pub(crate) capture: Capture,
+    pub(crate) capture: CaptureId,
 }
 
 /// The uses of a pool's blocks, sorted by number. The cell is borrowed only to search the list, or

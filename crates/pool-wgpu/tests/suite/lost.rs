@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pool_conformance::programs::test_cases;
-use pool_conformance::{Ledger, Probe};
+use pool_conformance::{BackendProbe, Ledger};
 use pool_core::{LendView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError};
 
