@@ -23,6 +23,8 @@ use crate::checks::{Checks, Outcome};
 use crate::workspace::{self, Workspace};
 
 use modules::Modules;
+use names::Names;
+use path::{ModulePath, shown};
 
 /// The page that contains the table of crates.
 const PAGE: &str = "ARCHITECTURE.md";
@@ -64,6 +66,22 @@ pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, Tas
     }
     println!("\n{checks}");
     Ok(checks.exit_code())
+}
+
+/// Returns the public types and traits of a crate, each with the module that defines it, from the
+/// file of the root module.
+///
+/// # Errors
+///
+/// Fails if a source cannot be read or parsed.
+pub(crate) fn public_types(root: &Path) -> Result<Vec<(String, String)>, TaskError> {
+    let modules = Modules::read(root)?;
+    let of_module = |(path, names): (&ModulePath, &Names)| {
+        let module = shown(path);
+        let types = names.public_types.iter().cloned();
+        types.map(|name| (module.clone(), name)).collect::<Vec<_>>()
+    };
+    Ok(modules.iter().flat_map(of_module).collect())
 }
 
 fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
