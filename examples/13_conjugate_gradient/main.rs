@@ -2,7 +2,7 @@
 //! 32-bit and 64-bit numbers.
 //!
 //! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator]
-//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags, the example runs at every
+//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags, the example runs on every
 //! available target, with both precisions. The `wgpu` feature adds `--on wgpu`. Each result is
 //! compared with the host's result in double precision. The difference must be within a bound that
 //! [`ConjugateGradientError`] proves.

@@ -2,7 +2,7 @@
 //! and devices, with 32-bit and 64-bit numbers.
 //!
 //! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator]
-//! [--precision f32|f64] [--side N] [--steps N]`. Without flags, the example runs at every
+//! [--precision f32|f64] [--side N] [--steps N]`. Without flags, the example runs on every
 //! available target, with both precisions. The `wgpu` feature adds `--on wgpu`. Each result is
 //! compared with the host's result in double precision. The difference must be within a bound that
 //! `Heat::bound` proves. No block may be allocated after the first step. The pictures are written
