@@ -98,9 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         let header = "%%MatrixMarket matrix coordinate real symmetric\n";
-        for (rest, told) in [
+        for (rest, reported) in [
             ("", "no sizes"),
             ("2 2\n", "line 2: three sizes"),
             ("2 3 1\n", "line 2: no square"),
@@ -110,7 +110,7 @@ mod tests {
             ("2 2 2\n1 1 1.0\n", "2 entries were announced, and there are 1"),
         ] {
             let error = parse(&format!("{header}{rest}")).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(reported), "{error}");
         }
         for header in ["", "%%MatrixMarket matrix coordinate real general\n"] {
             assert!(parse(header).is_err_and(|error| error.starts_with("line 1")));

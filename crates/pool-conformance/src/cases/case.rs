@@ -118,10 +118,10 @@ fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, S
 /// Checks the pool after a case, and drops the pool. Only the first failure is reported, because a
 /// panic while the pool is dropped would otherwise hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
-    let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
-    let checked =
-        ended.and_then(|ending| catch_quietly(|| check(&mut pool)).map(|()| ending).map_err(told));
-    let dropped = catch_quietly(|| drop(pool)).map_err(told);
+    let failure = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
+    let checked = ended
+        .and_then(|ending| catch_quietly(|| check(&mut pool)).map(|()| ending).map_err(failure));
+    let dropped = catch_quietly(|| drop(pool)).map_err(failure);
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 

@@ -79,7 +79,9 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     fill(pool)?;
     for asked in [6, 7, usize::MAX] {
         match pool.rewind_to(asked) {
-            Err(PoolError::NoSuchCheckpoint { asked: told, top: 5 }) => assert_eq!(told, asked),
+            Err(PoolError::NoSuchCheckpoint { asked: reported, top: 5 }) => {
+                assert_eq!(reported, asked);
+            }
             other => panic!("a depth that there is not: {:?}", other.is_ok()),
         }
         assert_eq!(
@@ -172,8 +174,8 @@ fn refused_handles<P: BackendProbe>(
 
 fn expect_stale<P: BackendProbe>(error: Option<Failure<P>>, slot: usize, active: usize) {
     match error {
-        Some(PoolError::StaleHandle { slot: told, active: told_active }) => {
-            assert_eq!((told, told_active), (slot, active));
+        Some(PoolError::StaleHandle { slot: reported, active: reported_active }) => {
+            assert_eq!((reported, reported_active), (slot, active));
         }
         Some(other) => panic!("the wrong error: {other}"),
         None => panic!("a stale handle was accepted"),

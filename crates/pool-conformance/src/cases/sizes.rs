@@ -175,9 +175,9 @@ fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> 
         world.write(&mut large, 3);
         match inner.try_acquire::<u8, _>(bytes) {
             Ok(_) => panic!("more than the limit was given"),
-            Err(PoolError::LimitExceeded { requested, reserved, limit: told }) => {
-                assert!(requested >= bytes && requested + reserved > told);
-                assert_eq!((reserved, told), (inner.stats().reserved_bytes, limit));
+            Err(PoolError::LimitExceeded { requested, reserved, limit: reported }) => {
+                assert!(requested >= bytes && requested + reserved > reported);
+                assert_eq!((reserved, reported), (inner.stats().reserved_bytes, limit));
             }
             Err(error) => return Err(error),
         }

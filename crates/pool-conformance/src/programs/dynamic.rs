@@ -158,8 +158,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
         match subject.pool.rewind_to(asked) {
             Ok(()) => panic!("rewound to a depth that there is not"),
-            Err(PoolError::NoSuchCheckpoint { asked: told, top: told_top }) => {
-                assert_eq!((told, told_top), (asked, top), "numbers of the error");
+            Err(PoolError::NoSuchCheckpoint { asked: reported, top: reported_top }) => {
+                assert_eq!((reported, reported_top), (asked, top), "numbers of the error");
             }
             Err(other) => panic!("rewinding got another error: {other}"),
         }

@@ -127,8 +127,8 @@ impl Entry {
         active: usize,
     ) {
         match error {
-            Some(PoolError::StaleHandle { slot, active: told }) => {
-                assert_eq!((slot, told), (self.slot, active), "numbers of a stale handle");
+            Some(PoolError::StaleHandle { slot, active: reported }) => {
+                assert_eq!((slot, reported), (self.slot, active), "numbers of a stale handle");
             }
             Some(other) => panic!("a stale handle got another error: {other}"),
             None => panic!("a stale handle was accepted"),

@@ -188,13 +188,13 @@ impl Executable {
         graph: &Graph,
         kind_of: impl FnOnce(u64) -> Option<NodeKind>,
     ) -> Result<Result<(), UpdateRefusal>, CudaError> {
-        let mut told =
+        let mut result_info =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
-        let place = (&raw mut told).cast();
+        let place = (&raw mut result_info).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
         // SAFETY: both graphs are live, because their owners are borrowed. The modules of both
-        // graphs are loaded, because each owner holds its kept values. `told` outlives the call,
-        // and has the layout of the struct that the call writes.
+        // graphs are loaded, because each owner holds its kept values. `result_info` outlives the
+        // call, and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
         });
@@ -206,7 +206,8 @@ impl Executable {
             }
             return updated.map(Ok);
         }
-        let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
+        let (reason, node) =
+            (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
         // The handle is only compared with other handles, because the driver may return one that
         // does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))

@@ -95,10 +95,10 @@ fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
 fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> {
     let modules = Modules::read(root)?;
     let imports = resolve::imports(&modules);
-    let told: Vec<String> =
+    let reported: Vec<String> =
         circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
     let (files, arrows) = (modules.len(), imports.len());
-    checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&told));
+    checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&reported));
     let complaints = allowed::complaints(name, &modules, &imports);
     checks.that(&format!("{name}: modules import what their layering allows"), none(&complaints));
     let opening = format!("{name}: every module opens with its idea");

@@ -75,7 +75,7 @@ fn an_event_that_is_not_waited_for_fails_the_use() {
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_context_that_is_not_told_fails_no_order() {
+fn a_context_that_is_not_notified_fails_no_order() {
     overwritten_behind_a_failure(false, "cuCtxGetCurrent", 4);
 }
 

@@ -36,23 +36,23 @@ fn on_the_other(
     pool: &mut Pool<Cuda>,
     round: u8,
 ) -> Result<Vec<f32>, PoolError<CudaError>> {
-    let told = |source| PoolError::Backend { operation: "use memory of a peer", source };
+    let wrapped = |source| PoolError::Backend { operation: "use memory of a peer", source };
     let scope = pool.scope();
     let x = scope.try_acquire_filled(N, f32::from(round))?;
     let mut y = scope.try_acquire_filled(N, 1.0_f32)?;
     let (factor, count) = (3.0_f32, N as u64);
     {
         let x = x.as_view();
-        let (x, y) = (x.on(stream).map_err(told)?, y.on(stream).map_err(told)?);
+        let (x, y) = (x.on(stream).map_err(wrapped)?, y.on(stream).map_err(wrapped)?);
         let mut launch = stream.launch_builder(axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
         // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
         let launched = unsafe { launch.launch(BLOCK) };
         launched.map_err(|error| {
-            told(CudaError::Call { call: "cuLaunchKernel", code: error.into() })
+            wrapped(CudaError::Call { call: "cuLaunchKernel", code: error.into() })
         })?;
     }
-    y.copy_to_vec().map_err(told)
+    y.copy_to_vec().map_err(wrapped)
 }
 
 /// Kernels of the other device use memory of pools, for several blocks and several rounds.
@@ -188,8 +188,8 @@ fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
         let mut pool = pool(&near);
         let mut run = || {
-            let told = |source| PoolError::Backend { operation: "let a peer", source };
-            near.grant_peer_access(&far).map_err(told)?;
+            let wrapped = |source| PoolError::Backend { operation: "let a peer", source };
+            near.grant_peer_access(&far).map_err(wrapped)?;
             on_the_other(&stream, &axpy, &mut pool, 2)
         };
         simulator.forget_calls();

@@ -108,11 +108,11 @@ impl Meddler {
         on: &Arc<CudaStream>,
         end: End,
     ) -> Self {
-        let (tell, told) = channel();
+        let (tell, received) = channel();
         let (answer, answered) = channel();
         let armed = Arc::new(AtomicBool::new(true));
         let on = Arc::clone(on);
-        let thread = thread::spawn(move || Self::act(&on, end, &told, &answer));
+        let thread = thread::spawn(move || Self::act(&on, end, &received, &answer));
         let (go, is_armed) = (tell.clone(), Arc::clone(&armed));
         simulator.before_call(call, nth, move || {
             if is_armed.load(Ordering::SeqCst) && go.send(()).is_ok() {
@@ -122,8 +122,8 @@ impl Meddler {
         Self { tell, thread, armed }
     }
 
-    fn act(on: &Arc<CudaStream>, end: End, told: &Receiver<()>, answer: &Sender<()>) {
-        if told.recv().is_err() {
+    fn act(on: &Arc<CudaStream>, end: End, received: &Receiver<()>, answer: &Sender<()>) {
+        if received.recv().is_err() {
             return;
         }
         let has_begun = on.begin_capture(RELAXED).is_ok();
@@ -132,7 +132,7 @@ impl Meddler {
             stop();
         }
         let _gone = answer.send(());
-        let _gone = told.recv();
+        let _gone = received.recv();
         if has_begun && end != End::AtOnce {
             stop();
         }

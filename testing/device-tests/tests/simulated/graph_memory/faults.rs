@@ -18,19 +18,19 @@ use crate::{MIB, capture, fill};
 /// The result of a run.
 type Ended = Result<(), GraphMemoryError<CudaError>>;
 
-fn told(source: CudaError) -> GraphMemoryError<CudaError> {
+fn wrapped(source: CudaError) -> GraphMemoryError<CudaError> {
     GraphMemoryError::Source { operation: "run the script", source }
 }
 
 fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
-    told(CudaError::Call { call: "a cudarc call", code: error.into() })
+    wrapped(CudaError::Call { call: "a cudarc call", code: error.into() })
 }
 
 /// Runs a pool that grows, is leased, reset and trimmed, and is dropped before the lease.
 fn pool_script(memory: &DeviceMemory) -> Ended {
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: 36 * MIB };
     let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
-    pool.refusal().map_or(Ok(()), |refusal| Err(told(*refusal)))?;
+    pool.refusal().map_or(Ok(()), |refusal| Err(wrapped(*refusal)))?;
     let small = pool.allocate(1000)?;
     pool.allocate(17 * MIB)?;
     let lease = pool.lease(&[small.id()])?;
