@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Problem, String> {
         }
     }
     if found != count {
-        return Err(format!("{count} entries were announced, and there are {found}"));
+        return Err(format!("{count} entries were declared, and there are {found}"));
     }
     Ok(Problem::of_matrix(in_compressed_rows(entries, rows)?))
 }
@@ -107,7 +107,7 @@ mod tests {
             ("2 2 1\n3 1 1.0\n", "line 3: no entry of a 2×2 matrix"),
             ("2 2 1\n0 1 1.0\n", "line 3"),
             ("2 2 1\n1 1 nan\n", "line 3"),
-            ("2 2 2\n1 1 1.0\n", "2 entries were announced, and there are 1"),
+            ("2 2 2\n1 1 1.0\n", "2 entries were declared, and there are 1"),
         ] {
             let error = parse(&format!("{header}{rest}")).unwrap_err();
             assert!(error.contains(reported), "{error}");
