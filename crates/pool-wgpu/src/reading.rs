@@ -150,12 +150,9 @@ impl<T> Reading<T> {
         let shift = usize::try_from(shift).unwrap_or_default();
         let progress = Mutex::new(Progress::Waiting(None));
         let mapping = Arc::new(Mapping { setup: Arc::clone(&setup), buffer, pool, progress });
-        let in_callback = Arc::clone(&mapping);
-        let map = || {
-            mapping
-                .buffer
-                .map_async(wgpu::MapMode::Read, .., move |answer| in_callback.answer(answer))
-        };
+        let same = Arc::clone(&mapping);
+        let map =
+            || mapping.buffer.map_async(wgpu::MapMode::Read, .., move |answer| same.answer(answer));
         setup.calls.scoped(map).map_err(|error| WgpuError::refused(&error))?;
         Ok(Self { setup, mapping: Some(mapping), length, shift, elements: PhantomData })
     }
