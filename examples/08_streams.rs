@@ -13,7 +13,7 @@ use std::error::Error;
 use clap::Parser;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_facade::Pool;
-use pool_facade::pool_cuda::{Cuda, announce};
+use pool_facade::pool_cuda::{Cuda, register_stream};
 use pool_kernels::elementwise;
 
 const ELEMENTS: usize = 10_000;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let other = device.context().new_stream()?;
     // Registers this stream with pools, so that streams can wait for each other on the device.
     // Without this call, the host would wait for the whole context.
-    announce(&other);
+    register_stream(&other);
 
     let grid = pool_kernels::Launch::over_elements(ELEMENTS);
     let launch = LaunchConfig { grid_dim: grid.grid, block_dim: grid.block, shared_mem_bytes: 0 };

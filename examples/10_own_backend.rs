@@ -21,7 +21,7 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::{
-    Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all, slice_access,
+    BackendProbe, Ledger, LedgeredBackend, LedgeredContext, SkipReason, run_all, slice_access,
 };
 use pool_core::{
     Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, Slots, ViewError,
@@ -154,7 +154,7 @@ struct PagesProbe {
     ledger: Ledger,
 }
 
-impl Probe for PagesProbe {
+impl BackendProbe for PagesProbe {
     type Backend = LedgeredBackend<Pages>;
 
     fn context(&self) -> LedgeredContext<Pages> {

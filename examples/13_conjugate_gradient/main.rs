@@ -2,8 +2,8 @@
 //! 32-bit and 64-bit numbers.
 //!
 //! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator]
-//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags, the example runs at every
-//! available place, with both precisions. The `wgpu` feature adds `--on wgpu`. Each result is
+//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags, the example runs on every
+//! available target, with both precisions. The `wgpu` feature adds `--on wgpu`. Each result is
 //! compared with the host's result in double precision. The difference must be within a bound that
 //! [`ConjugateGradientError`] proves.
 //!
@@ -21,7 +21,9 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Parser;
-use pool_examples::algebra::{Place, Places, Precision, greatest_difference, norm, tolerance};
+use pool_examples::algebra::{
+    Precision, Target, TargetArguments, greatest_difference, norm, tolerance,
+};
 
 use problem::Problem;
 use solution::{Conditioning, Solution, solve_at};
@@ -29,7 +31,7 @@ use solution::{Conditioning, Solution, solve_at};
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
-    places: Places,
+    targets: TargetArguments,
     /// A Matrix Market file. The default is `Bai/bfwb62` from the `SuiteSparse` collection.
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -42,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let problem = problem_of(&arguments)?;
     let conditioning = Conditioning::of(&problem.matrix)?;
-    let reference = solve_at(Place::Host, Precision::F64, &problem.matrix, &problem.right)?;
+    let reference = solve_at(Target::Host, Precision::F64, &problem.matrix, &problem.right)?;
     println!(
         "{} unknowns, condition {:.1e}",
         problem.rows(),
@@ -51,15 +53,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bound = |solution: &Solution, precision| {
         conditioning.bound(solution, precision, norm(&reference.x))
     };
-    for (place, precision) in arguments.places.asked_for() {
-        let solution = solve_at(place, precision, &problem.matrix, &problem.right)?;
+    for (target, precision) in arguments.targets.asked_for() {
+        let solution = solve_at(target, precision, &problem.matrix, &problem.right)?;
         check_end(&solution, precision)
-            .map_err(|error| format!("{place}, {precision}: {error}"))?;
+            .map_err(|error| format!("{target}, {precision}: {error}"))?;
         let difference = greatest_difference(&solution.x, &reference.x);
         // Both results have an error.
         let allowed = bound(&solution, precision) + bound(&reference, Precision::F64);
         println!(
-            "{place}, {precision}: {} iterations, residual {:.1e}, error at most {:.1e}, {} blocks allocated; \
+            "{target}, {precision}: {} iterations, residual {:.1e}, error at most {:.1e}, {} blocks allocated; \
              differs by {difference:.1e}, and may by {allowed:.1e}",
             solution.convergence.iterations,
             solution.convergence.residual,
@@ -67,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             solution.growths,
         );
         if difference > allowed {
-            return Err(format!("{place}, {precision}: the answer is not the host's").into());
+            return Err(format!("{target}, {precision}: the answer is not the host's").into());
         }
     }
     Ok(())

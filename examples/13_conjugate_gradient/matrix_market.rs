@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Problem, String> {
         }
     }
     if found != count {
-        return Err(format!("{count} entries were announced, and there are {found}"));
+        return Err(format!("{count} entries were declared, and there are {found}"));
     }
     Ok(Problem::of_matrix(in_compressed_rows(entries, rows)?))
 }
@@ -98,19 +98,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         let header = "%%MatrixMarket matrix coordinate real symmetric\n";
-        for (rest, told) in [
+        for (rest, reported) in [
             ("", "no sizes"),
             ("2 2\n", "line 2: three sizes"),
             ("2 3 1\n", "line 2: no square"),
             ("2 2 1\n3 1 1.0\n", "line 3: no entry of a 2×2 matrix"),
             ("2 2 1\n0 1 1.0\n", "line 3"),
             ("2 2 1\n1 1 nan\n", "line 3"),
-            ("2 2 2\n1 1 1.0\n", "2 entries were announced, and there are 1"),
+            ("2 2 2\n1 1 1.0\n", "2 entries were declared, and there are 1"),
         ] {
             let error = parse(&format!("{header}{rest}")).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(reported), "{error}");
         }
         for header in ["", "%%MatrixMarket matrix coordinate real general\n"] {
             assert!(parse(header).is_err_and(|error| error.starts_with("line 1")));

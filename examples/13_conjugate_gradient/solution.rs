@@ -3,7 +3,7 @@
 
 use pool_examples::algebra::{
     Algebra, Computation, ConjugateGradientError, Convergence, Failure, MatrixHandles, Number,
-    Place, Precision, SparseMatrix, norm, rounded, run, solve, widened,
+    Precision, SparseMatrix, Target, norm, rounded, run, solve, widened,
 };
 use pool_facade::{DynamicPool, LendView, PoolBackend, PoolConfig, PoolView};
 
@@ -46,12 +46,12 @@ impl Computation for System<'_> {
 
 /// Solves a system.
 pub(crate) fn solve_at(
-    place: Place,
+    target: Target,
     precision: Precision,
     matrix: &SparseMatrix,
     right: &[f64],
 ) -> Result<Solution, Failure> {
-    run(&System { matrix, right }, place, precision)
+    run(&System { matrix, right }, target, precision)
 }
 
 /// The quantities that determine the error of every solution with this matrix.
@@ -77,7 +77,7 @@ impl Conditioning {
         for _ in 0..STEPS {
             let length = norm(&vector);
             vector.iter_mut().for_each(|number| *number /= length);
-            vector = solve_at(Place::Host, Precision::F64, matrix, &vector)?.x;
+            vector = solve_at(Target::Host, Precision::F64, matrix, &vector)?.x;
             inverse_norm = 1.05 * norm(&vector);
         }
         let (matrix_norm, longest_row) = (matrix.largest_row_sum(), matrix.longest_row());
@@ -99,7 +99,7 @@ impl Conditioning {
 mod tests {
     use std::f64::consts::PI;
 
-    use pool_examples::algebra::{Place, Precision, greatest_difference, norm};
+    use pool_examples::algebra::{Precision, Target, greatest_difference, norm};
 
     use super::{Conditioning, solve_at};
     use crate::problem::Problem;
@@ -128,7 +128,7 @@ mod tests {
             let conditioning = Conditioning::of(&problem.matrix).unwrap();
             for precision in [Precision::F32, Precision::F64] {
                 let solution =
-                    solve_at(Place::Host, precision, &problem.matrix, &problem.right).unwrap();
+                    solve_at(Target::Host, precision, &problem.matrix, &problem.right).unwrap();
                 let bound = conditioning.bound(&solution, precision, norm(&problem.known));
                 let error = greatest_difference(&solution.x, &problem.known);
                 assert!(error <= bound, "{precision}: {error:e} and not {bound:e} at most");

@@ -2,8 +2,8 @@
 //! and devices, with 32-bit and 64-bit numbers.
 //!
 //! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator]
-//! [--precision f32|f64] [--side N] [--steps N]`. Without flags, the example runs at every
-//! available place, with both precisions. The `wgpu` feature adds `--on wgpu`. Each result is
+//! [--precision f32|f64] [--side N] [--steps N]`. Without flags, the example runs on every
+//! available target, with both precisions. The `wgpu` feature adds `--on wgpu`. Each result is
 //! compared with the host's result in double precision. The difference must be within a bound that
 //! `Heat::bound` proves. No block may be allocated after the first step. The pictures are written
 //! to `target/demo`.
@@ -17,7 +17,7 @@ mod tests;
 use std::error::Error;
 
 use clap::Parser;
-use pool_examples::algebra::{Place, Places, Precision, greatest_difference, run};
+use pool_examples::algebra::{Precision, Target, TargetArguments, greatest_difference, run};
 
 use problem::Heat;
 use stepper::{History, Stepper};
@@ -28,7 +28,7 @@ const FRAMES: usize = 3;
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
-    places: Places,
+    targets: TargetArguments,
     /// The number of inner points along each side of the square.
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=1024))]
     side: u16,
@@ -41,17 +41,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let heat = Heat::new(arguments.side.into(), arguments.steps.into());
     let stepper = Stepper { heat: &heat, frames: FRAMES };
-    let reference = run(&stepper, Place::Host, Precision::F64)?;
-    for (place, precision) in arguments.places.asked_for() {
-        let history = run(&stepper, place, precision)?;
+    let reference = run(&stepper, Target::Host, Precision::F64)?;
+    for (target, precision) in arguments.targets.asked_for() {
+        let history = run(&stepper, target, precision)?;
         let path =
-            picture::write(&heat, &history.frames, &format!("heat-{place}-{precision}.png"))?;
+            picture::write(&heat, &history.frames, &format!("heat-{target}-{precision}.png"))?;
         let error = greatest_difference(last(&history), &heat.exact(heat.steps));
         let difference = greatest_difference(last(&history), last(&reference));
         // Both results have an error.
         let allowed = heat.bound(&history, precision) + heat.bound(&reference, Precision::F64);
         println!(
-            "{place}, {precision}: {} steps of at most {} iterations, error at most {error:.1e}, {} blocks \
+            "{target}, {precision}: {} steps of at most {} iterations, error at most {error:.1e}, {} blocks \
              allocated; differs by {difference:.1e}, and may by {allowed:.1e}: {}",
             heat.steps,
             history.most_iterations,
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             path.display(),
         );
         check(&history, difference, allowed)
-            .map_err(|why| format!("{place}, {precision}: {why}"))?;
+            .map_err(|why| format!("{target}, {precision}: {why}"))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-use pool_examples::algebra::{Place, Precision, greatest_difference, norm, run};
+use pool_examples::algebra::{Precision, Target, greatest_difference, norm, run};
 
 use crate::problem::Heat;
 use crate::stepper::Stepper;
@@ -22,7 +22,7 @@ fn the_exact_temperatures_are_those_of_the_steps() {
 fn temperatures_are_within_their_bounds_and_the_bounds_say_something() {
     let heat = Heat::new(12, 6);
     for precision in [Precision::F32, Precision::F64] {
-        let history = run(&Stepper { heat: &heat, frames: 3 }, Place::Host, precision).unwrap();
+        let history = run(&Stepper { heat: &heat, frames: 3 }, Target::Host, precision).unwrap();
         let steps: Vec<usize> = history.frames.iter().map(|(steps, _)| *steps).collect();
         assert_eq!(steps, [0, 2, 4, 6]);
         let bound = heat.bound(&history, precision);

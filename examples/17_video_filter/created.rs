@@ -7,7 +7,7 @@ use bytemuck::cast_slice;
 use pool_wgpu::wgpu;
 
 use crate::clock::processor_time;
-use crate::filter::{Filter, Filtered, Way};
+use crate::filter::{Filter, FilterMethod, Filtered};
 use crate::frame_objects::{FrameObjects, create_buffer};
 
 /// The filter, which creates buffers and bind groups for each frame.
@@ -39,7 +39,7 @@ impl Created {
     }
 }
 
-impl Way for Created {
+impl FilterMethod for Created {
     fn name(&self) -> &'static str {
         "created each frame"
     }

@@ -89,7 +89,7 @@ pub(crate) struct Filtered {
 }
 
 /// A method of filtering frames.
-pub(crate) trait Way {
+pub(crate) trait FilterMethod {
     /// Returns the name of the method in the report.
     fn name(&self) -> &'static str;
 

@@ -25,7 +25,7 @@ use pool_core::Pool;
 use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
 
 use created::Created;
-use filter::{Filter, Way};
+use filter::{Filter, FilterMethod};
 use frames::Photograph;
 use pooled::Pooled;
 use timing::{Measured, READ_EACH, Spread, repeat};
@@ -111,8 +111,8 @@ fn describe(stream: &Stream, arguments: &Arguments) {
 
 /// Filters all frames with both methods, which also warms them up. Returns the last picture.
 fn compare(
-    pooled: &mut dyn Way,
-    created: &mut dyn Way,
+    pooled: &mut dyn FilterMethod,
+    created: &mut dyn FilterMethod,
     frames: &[Vec<u8>],
 ) -> Result<Vec<u32>, Box<dyn Error>> {
     let mut last = Vec::new();
@@ -129,7 +129,7 @@ fn compare(
 
 /// Prints the measurements, and the objects created since the warm-up.
 fn report(
-    ways: [&dyn Way; 2],
+    methods: [&dyn FilterMethod; 2],
     warm: [[u64; 2]; 2],
     measured: [Measured; 2],
 ) -> Result<(), Box<dyn Error>> {
@@ -140,12 +140,12 @@ fn report(
     let ratios = measured[1].host_times.iter().zip(&measured[0].host_times);
     let ratios: Vec<_> = ratios.map(|(created, pooled)| created / pooled).collect();
     let ratio = Spread::of(ratios).ok_or("nothing was measured")?;
-    for ((way, warm), measured) in ways.iter().zip(warm).zip(measured) {
+    for ((method, warm), measured) in methods.iter().zip(warm).zip(measured) {
         let host_time = Spread::of(measured.host_times).ok_or("nothing was measured")?;
         let rate = Spread::of(measured.frames_a_second).ok_or("nothing was measured")?;
-        let [buffers, groups] = way.created();
+        let [buffers, groups] = method.created();
         let created = format!("{} buffers, {} bind groups", buffers - warm[0], groups - warm[1]);
-        println!("{:24}{host_time:>28}{rate:>28}  {created}", way.name());
+        println!("{:24}{host_time:>28}{rate:>28}  {created}", method.name());
     }
     println!(
         "{:24}{ratio:>28}  times the host time, in each repeat\n\n\

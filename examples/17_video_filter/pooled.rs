@@ -9,7 +9,7 @@ use pool_kernels::wgsl::{Access, WgslKernel};
 use pool_wgpu::{BufferView, Kernel, Stream, Wgpu, WgpuError};
 
 use crate::clock::processor_time;
-use crate::filter::{Filter, Filtered, KERNELS, Way};
+use crate::filter::{Filter, FilterMethod, Filtered, KERNELS};
 
 /// The filter, with a pool.
 pub(crate) struct Pooled<'c> {
@@ -39,7 +39,7 @@ impl<'c> Pooled<'c> {
     }
 }
 
-impl Way for Pooled<'_> {
+impl FilterMethod for Pooled<'_> {
     fn name(&self) -> &'static str {
         "pool, a scope a frame"
     }

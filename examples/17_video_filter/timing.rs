@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pool_wgpu::wgpu;
 
-use crate::filter::Way;
+use crate::filter::FilterMethod;
 
 /// When frames per second are measured, one in this many frames is read back.
 pub(crate) const READ_EACH: usize = 8;
@@ -47,7 +47,7 @@ pub(crate) struct Measured {
 /// and each frame starts with the other method.
 pub(crate) fn repeat(
     measured: &mut [Measured; 2],
-    mut ways: [&mut dyn Way; 2],
+    mut methods: [&mut dyn FilterMethod; 2],
     device: &wgpu::Device,
     frames: &[Vec<u8>],
 ) -> Result<(), Box<dyn Error>> {
@@ -57,25 +57,25 @@ pub(crate) fn repeat(
             let which = (number + turn) % 2;
             // After this call, the driver's threads are idle, even if the driver runs on the CPU.
             device.poll(wgpu::PollType::wait_indefinitely())?;
-            host_times[which].push(micros(ways[which].filter(frame, false)?.host_time));
+            host_times[which].push(micros(methods[which].filter(frame, false)?.host_time));
         }
     }
-    for ((measured, way), host_times) in measured.iter_mut().zip(&mut ways).zip(host_times) {
+    for ((measured, method), host_times) in measured.iter_mut().zip(&mut methods).zip(host_times) {
         measured.host_times.extend(Spread::of(host_times).map(|spread| spread.median));
-        measured.frames_a_second.push(frames_a_second(&mut **way, device, frames)?);
+        measured.frames_a_second.push(frames_a_second(&mut **method, device, frames)?);
     }
     Ok(())
 }
 
 fn frames_a_second(
-    way: &mut dyn Way,
+    method: &mut dyn FilterMethod,
     device: &wgpu::Device,
     frames: &[Vec<u8>],
 ) -> Result<f64, Box<dyn Error>> {
     device.poll(wgpu::PollType::wait_indefinitely())?;
     let start = Instant::now();
     for (number, frame) in frames.iter().enumerate() {
-        way.filter(frame, number % READ_EACH == 0)?;
+        method.filter(frame, number % READ_EACH == 0)?;
     }
     device.poll(wgpu::PollType::wait_indefinitely())?;
     Ok(frames.len() as f64 / start.elapsed().as_secs_f64())

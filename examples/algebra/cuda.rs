@@ -9,7 +9,7 @@ use pool_kernels::{elementwise, reduction, sparse};
 use super::arithmetic::{Algebra, Failure, length_of_all};
 use super::matrix::Matrix;
 use super::number::{Number, Precision};
-use super::place::{Computation, Place};
+use super::target::{Computation, Target};
 use crate::device::{kernel, open};
 
 /// Runs a computation on the first device, or on the simulated driver.
@@ -28,8 +28,8 @@ pub(super) fn run<C: Computation>(
 }
 
 /// Returns a device if there is one, and the simulated driver otherwise.
-pub(super) fn place() -> Place {
-    if Cuda::is_available() { Place::Device } else { Place::Simulator }
+pub(super) fn target() -> Target {
+    if Cuda::is_available() { Target::Device } else { Target::Simulator }
 }
 
 /// The kernels for numbers of one precision.

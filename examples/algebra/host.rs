@@ -5,7 +5,7 @@ use pool_facade::{Cpu, Scope};
 use super::arithmetic::{Algebra, Failure};
 use super::matrix::Matrix;
 use super::number::{Number, Precision};
-use super::place::Computation;
+use super::target::Computation;
 
 /// Runs a computation on the host.
 pub(super) fn run<C: Computation>(

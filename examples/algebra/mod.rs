@@ -3,7 +3,7 @@
 //!
 //! Code that is generic over the backend `B` and the number type `T` takes an
 //! [`Algebra<B, T>`](Algebra). Each backend implements this trait in a separate file, which also
-//! opens the backend. [`Place`] selects a backend, and a computation that can run at any place
+//! opens the backend. [`Target`] selects a backend, and a computation that can run on any target
 //! implements [`Computation`].
 
 mod arithmetic;
@@ -12,8 +12,8 @@ mod cuda;
 mod host;
 mod matrix;
 mod number;
-mod place;
 mod rounding;
+mod target;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "wgpu")]
@@ -23,5 +23,5 @@ pub use arithmetic::{Algebra, Failure, Ratio};
 pub use conjugate_gradient::{Convergence, solve, tolerance};
 pub use matrix::{Matrix, MatrixHandles, SparseMatrix};
 pub use number::{Number, Precision, rounded, widened};
-pub use place::{Computation, Place, Places, run};
 pub use rounding::{ConjugateGradientError, greatest_difference, norm};
+pub use target::{Computation, Target, TargetArguments, run};

@@ -1,10 +1,10 @@
-//! Tests each operation at each place on small integers and quarters, which all precisions
+//! Tests each operation on each target, with small integers and quarters, which all precisions
 //! represent exactly. A mistake that only slows down the method is detected here, but not in the
 //! method's result.
 
 use pool_facade::{DynamicPool, LendView, PoolBackend, PoolConfig, PoolView};
 
-use super::place::{all_places, offers};
+use super::target::{all_targets, offers};
 use super::{
     Algebra, Computation, Failure, MatrixHandles, Number, Precision, SparseMatrix, rounded, run,
     widened,
@@ -93,15 +93,15 @@ fn every_operation_is_what_it_says_at_every_place() {
         ratio_taken: each(|x, y| y - 0.75 * x),
         scaled: each(|x, y| x + 0.75 * y),
     };
-    for place in all_places() {
+    for target in all_targets() {
         for precision in [Precision::F32, Precision::F64] {
-            match offers(place, precision) {
+            match offers(target, precision) {
                 Ok(()) => assert_eq!(
-                    run(&Operations, place, precision).unwrap(),
+                    run(&Operations, target, precision).unwrap(),
                     expected,
-                    "{place}, {precision}"
+                    "{target}, {precision}"
                 ),
-                Err(why) => println!("SKIPPED: {place}, {precision}: {why}"),
+                Err(why) => println!("SKIPPED: {target}, {precision}: {why}"),
             }
         }
     }

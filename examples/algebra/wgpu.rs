@@ -7,7 +7,7 @@ use pool_wgpu::{Access, Binding, BufferView, BufferViewMut, Kernel, Stream, Wgpu
 use super::arithmetic::{Algebra, Failure, length_of_all};
 use super::matrix::Matrix;
 use super::number::{Number, Precision};
-use super::place::Computation;
+use super::target::Computation;
 
 /// Runs a computation on the adapter that wgpu finds.
 pub(super) fn run<C: Computation>(

@@ -229,7 +229,7 @@ mod tests {
     use super::printed;
 
     #[test]
-    fn a_failure_is_told_by_what_was_printed() {
+    fn a_failure_is_reported_by_what_was_printed() {
         assert_eq!(printed(&mut Command::new("true")), Ok(()));
         let why = printed(Command::new("sh").args(["-c", "echo out; echo why >&2; exit 3"]));
         assert!(why.unwrap_err().ends_with("out\nwhy"));

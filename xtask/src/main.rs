@@ -90,6 +90,7 @@ const WORDS: tasks::words::Scope<'_> = tasks::words::Scope {
     except: &["planner", "sim"],
     table: "xtask/words.txt",
     commits_since: Some("b3c5ab04"),
+    distinct_types_of: test::features::LIBRARIES,
 };
 
 fn main() -> ExitCode {

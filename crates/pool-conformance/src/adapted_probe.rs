@@ -8,7 +8,7 @@ use pool_core::{Element, PodElement, PoolBackend};
 
 use crate::adapted::{AdaptedBackend, Adaptor};
 use crate::ledger::Ledger;
-use crate::probe::{Later, Probe, SharedView, SkipReason, View};
+use crate::probe::{BackendProbe, Later, SkipReason, View, ViewRef};
 
 /// A probe for the memory of an [`AdaptedBackend`]. To inspect the memory, the probe uses `P`,
 /// which is a probe for the inner backend. Each adaptor is created from a context of the inner
@@ -29,9 +29,9 @@ impl<P, A, S> AdaptedProbe<P, A, S> {
     }
 }
 
-impl<P, A, S> Probe for AdaptedProbe<P, A, S>
+impl<P, A, S> BackendProbe for AdaptedProbe<P, A, S>
 where
-    P: Probe,
+    P: BackendProbe,
     S: Clone + 'static,
     A: Adaptor<Inner = P::Backend> + From<(<P::Backend as PoolBackend>::Context, S)>,
 {
@@ -45,7 +45,7 @@ where
         self.inner.address::<T>(view)
     }
 
-    fn shared_address<T: Element>(&self, view: &SharedView<'_, P, T>) -> usize {
+    fn shared_address<T: Element>(&self, view: &ViewRef<'_, P, T>) -> usize {
         self.inner.shared_address::<T>(view)
     }
 
@@ -53,7 +53,7 @@ where
         self.inner.read::<T>(view)
     }
 
-    fn read_shared<T: Element>(&self, view: &SharedView<'_, P, T>) -> Vec<T> {
+    fn read_shared<T: Element>(&self, view: &ViewRef<'_, P, T>) -> Vec<T> {
         self.inner.read_shared::<T>(view)
     }
 
@@ -65,7 +65,7 @@ where
         self.inner.write_later::<T>(view, elements);
     }
 
-    fn read_later<T: Element>(&self, view: &SharedView<'_, P, T>) -> Later<'_, T> {
+    fn read_later<T: Element>(&self, view: &ViewRef<'_, P, T>) -> Later<'_, T> {
         self.inner.read_later::<T>(view)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::heap::HeapBackend;
 use crate::ledger::Ledger;
-use crate::probe::{Probe, SkipReason};
+use crate::probe::{BackendProbe, SkipReason};
 
 /// The probe for the [`HeapBackend`]. Each context is a ledger, and all contexts share the same
 /// ledger.
@@ -12,7 +12,7 @@ pub struct HeapProbe {
     pub ledger: Ledger,
 }
 
-impl Probe for HeapProbe {
+impl BackendProbe for HeapProbe {
     type Backend = HeapBackend;
 
     fn context(&self) -> Ledger {

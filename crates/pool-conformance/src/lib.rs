@@ -1,14 +1,15 @@
 //! Tests that every pool backend must pass. You can run these tests for your own backend.
 //!
-//! A [`Probe`], which you write for your backend, gives the tests access to the backend's memory.
-//! [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
+//! A [`BackendProbe`], which you write for your backend, gives the tests access to the backend's
+//! memory. [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
 //! programs that are checked against a naive model. The following code is a complete test of a host
 //! backend whose views are slices:
 //!
 //! ```
 //! use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
 //! use pool_conformance::{
-//!     Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, Toy, run_all, slice_access,
+//!     BackendProbe, Ledger, LedgeredBackend, LedgeredContext, SkipReason, Toy, run_all,
+//!     slice_access,
 //! };
 //!
 //! /// How the tests look into the memory of the backend, here `Toy`.
@@ -17,7 +18,7 @@
 //!     ledger: Ledger,
 //! }
 //!
-//! impl Probe for ToyProbe {
+//! impl BackendProbe for ToyProbe {
 //!     // `LedgeredBackend` tells a ledger of every block. A backend with a hook of its own needs none.
 //!     type Backend = LedgeredBackend<Toy>;
 //!
@@ -46,10 +47,10 @@
 //!
 //! A probe for a backend with a work queue needs two additional kinds of methods. For an example,
 //! see [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
-//! ([`Probe::write_later`], [`Probe::read_later`]), so that the tests can check the order of work.
-//! Methods of the second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]).
-//! If a probe does not support a method, the cases that need the method are printed as `SKIPPED`.
-//! To see the skipped cases, run `cargo test -- --nocapture`.
+//! ([`BackendProbe::write_later`], [`BackendProbe::read_later`]), so that the tests can check the
+//! order of work. Methods of the second kind enqueue work that the pool cannot see
+//! ([`BackendProbe::write_elsewhere`]). If a probe does not support a method, the cases that need
+//! the method are printed as `SKIPPED`. To see the skipped cases, run `cargo test -- --nocapture`.
 //!
 //! | starting point | description |
 //! |---|---|
@@ -59,9 +60,9 @@
 //! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory, with views that arm their slot |
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
-//! The acceptance cases themselves are also tested. The [`liars`] module contains faulty backends
-//! with one mistake each. The `cargo test -p pool-conformance --test liars -- --nocapture` command
-//! prints which case detected which mistake.
+//! The acceptance cases themselves are also tested. The [`faulty_backends`] module contains faulty
+//! backends with one mistake each. The command `cargo test -p pool-conformance --test
+//! faulty_backends -- --nocapture` prints which case detected which mistake.
 
 #![allow(
     clippy::panic,
@@ -87,8 +88,8 @@
 // ledgered: adapted, ledger
 // programs: element, host, ledger, panics, probe
 // toy_probe: ledger, ledgered, probe, toy
-// liars: adapted, adapted_probe, cases, deferred, heap, heap_probe, ledger, ledgered, panics, probe, sources, toy,
-//     toy_probe
+// faulty_backends: adapted, adapted_probe, cases, deferred, heap, heap_probe, ledger, ledgered, panics, probe, sources,
+//     toy, toy_probe
 
 pub mod adapted;
 mod adapted_probe;
@@ -96,12 +97,12 @@ pub mod arming;
 pub mod cases;
 pub mod deferred;
 pub mod element;
+pub mod faulty_backends;
 mod heap;
 mod heap_probe;
 mod host;
 mod ledger;
 mod ledgered;
-pub mod liars;
 pub mod panics;
 mod probe;
 pub mod programs;
@@ -120,6 +121,6 @@ pub use ledger::{BlockCounts, Fault, Ledger, Refusal, RefusalError};
 pub use ledgered::{LedgeredBackend, LedgeredContext};
 #[doc(hidden)] // for `slice_access`
 pub use pool_core::{AcquireResult, DynamicPool, Element, Handle, HostBackend, Scope};
-pub use probe::{Failure, Later, Probe, SharedView, SkipReason, View};
+pub use probe::{BackendProbe, Failure, Later, SkipReason, View, ViewRef};
 pub use toy::Toy;
 pub use toy_probe::ToyProbe;

@@ -14,13 +14,13 @@ use crate::host::HostForms;
 use crate::ledger::{BlockCounts, Ledger, Refusal};
 
 /// The exclusive view type of a probe's backend.
-pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
+pub type View<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::View<'s, T>;
 
 /// The shared view type of a probe's backend.
-pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<'s, T>;
+pub type ViewRef<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::ViewRef<'s, T>;
 
 /// The pool error type of a probe's backend.
-pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
+pub type Failure<P> = PoolError<<<P as BackendProbe>::Backend as PoolBackend>::Error>;
 
 /// A function that returns the contents of a view at a certain point in the queue. Calling the
 /// function waits until the queue has reached this point.
@@ -41,7 +41,7 @@ impl fmt::Display for SkipReason {
 ///
 /// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all
 /// methods that concern views. The documentation of this crate contains a complete probe.
-pub trait Probe: 'static {
+pub trait BackendProbe: 'static {
     /// The backend under test.
     type Backend: PoolBackend;
 
@@ -56,7 +56,7 @@ pub trait Probe: 'static {
     }
 
     /// Returns the start address of a shared view. See [`address`](Self::address).
-    fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
+    fn shared_address<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> usize;
 
     /// Waits until all earlier work has finished, and returns the elements of a view.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
@@ -67,7 +67,7 @@ pub trait Probe: 'static {
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
     /// patterns. `read_shared` may read elements of all types, because the tests have written valid
     /// elements.
-    fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
+    fn read_shared<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with `elements`. The number of elements must equal the view's length.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
@@ -92,7 +92,7 @@ pub trait Probe: 'static {
     /// the view has been dropped. The returned function returns the elements that the view contains
     /// when all work enqueued before `read_later` has run. Work that was enqueued later does not
     /// affect the result.
-    fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
+    fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
     /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
@@ -212,7 +212,7 @@ pub trait Probe: 'static {
 }
 
 /// Methods that the tests use to access a probe's backend and ledgers.
-pub(crate) trait Watching: Probe {
+pub(crate) trait Watching: BackendProbe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =
         <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
@@ -265,9 +265,9 @@ pub(crate) trait Watching: Probe {
     }
 }
 
-impl<P: Probe> Watching for P {}
+impl<P: BackendProbe> Watching for P {}
 
-/// Implements the methods of [`Probe`] that concern views, for a
+/// Implements the methods of [`BackendProbe`] that concern views, for a
 /// [`HostBackend`](crate::HostBackend) whose views are slices. Invoke the macro inside the `impl`
 /// block.
 #[macro_export]

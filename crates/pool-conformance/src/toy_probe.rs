@@ -3,7 +3,7 @@
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};
-use crate::probe::{Probe, SkipReason};
+use crate::probe::{BackendProbe, SkipReason};
 use crate::toy::Toy;
 
 /// The probe for the [`Toy`] backend, which is wrapped in a backend with a ledger.
@@ -13,7 +13,7 @@ pub struct ToyProbe {
     pub ledger: Ledger,
 }
 
-impl Probe for ToyProbe {
+impl BackendProbe for ToyProbe {
     type Backend = LedgeredBackend<Toy>;
 
     fn context(&self) -> LedgeredContext<Toy> {

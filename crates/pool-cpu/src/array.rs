@@ -5,8 +5,8 @@
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};
 
+use crate::cpu_memory::CpuMemory;
 use crate::error::CpuError;
-use crate::host_memory::HostMemory;
 use crate::shaped::{acquire_for, count_of, view_of};
 
 /// The result of a `try_` acquire method that returns an `ndarray` view.
@@ -184,7 +184,7 @@ pub trait AcquireArray<'s> {
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>>;
 }
 
-impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
+impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
     #[inline]
     #[track_caller]
     fn acquire_array<T: PodElement, Sh: ShapeBuilder>(

@@ -54,20 +54,20 @@ extern crate alloc;
 // barrier, block, error, into_ndarray: nothing
 // header: error
 // backend: barrier, block, error, header
-// host_memory: backend, error, header
-// shaped: error, host_memory
-// array: error, host_memory, shaped
+// cpu_memory: backend, error, header
+// shaped: cpu_memory, error
+// array: cpu_memory, error, shaped
 
 #[cfg(feature = "ndarray")]
 mod array;
 mod backend;
 mod barrier;
 mod block;
+#[cfg(feature = "ndarray")]
+mod cpu_memory;
 mod error;
 #[cfg(feature = "ndarray")]
 mod header;
-#[cfg(feature = "ndarray")]
-mod host_memory;
 #[cfg(feature = "ndarray")]
 mod into_ndarray;
 #[cfg(feature = "ndarray")]

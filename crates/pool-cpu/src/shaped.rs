@@ -6,14 +6,14 @@ use core::marker::PhantomData;
 use ndarray::{ArrayViewMut, Dimension, Shape};
 use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_chain};
 
+use crate::cpu_memory::CpuMemory;
 use crate::error::CpuError;
-use crate::host_memory::HostMemory;
 
 /// Acquires the elements of an array with the given lengths, without initializing them. For a fixed
 /// rank, the function takes the hot path for that rank.
 #[inline]
 #[track_caller]
-pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
+pub(crate) fn acquire_for<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     scope: &Scope<'s, B>,
     dim: &D,
 ) -> &'s mut [T] {
@@ -32,7 +32,7 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
 /// Acquires the elements like [`acquire_for`], for a rank that is 0 or is known only at run time.
 #[inline]
 #[track_caller]
-fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
+fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     scope: &Scope<'s, B>,
     dim: &D,
 ) -> B::View<'s, T> {

@@ -49,7 +49,7 @@ impl Drop for BlockGuard<'_> {
         // SAFETY: the guard owns a block of this context, so no other code frees the block. All
         // work that uses the block has been enqueued on the pool's stream or on a stream that the
         // pool has recorded as a user.
-        self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
+        self.stream.keep_pending_error(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
         }
@@ -60,9 +60,9 @@ impl Drop for BlockGuard<'_> {
 // bytes. The host cannot access device memory, and no thread owns it. `free` orders the
 // deallocation after all work on the pool's stream and after all uses of the block on other
 // streams. If the driver cannot order these uses, `free` waits for them. `free` stores its errors
-// for `take_unanswered`, retries failed frees later, and never panics. A view consists only of an
-// address and a length. No method of this implementation keeps a reference to the context, and no
-// method uses the pool.
+// for `take_pending_error`, retries failed frees later, and never panics. A view consists only of
+// an address and a length. No method of this implementation keeps a reference to the context, and
+// no method uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -104,7 +104,7 @@ unsafe impl PoolBackend for Cuda {
     }
 
     fn settle(stream: &DeviceStream) {
-        stream.keep_unanswered(stream.settle());
+        stream.keep_pending_error(stream.settle());
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Defines the marker type of the CUDA backend, and the queries that need no pool.
 
+use pool_driver::deferred_frees::{DeferredFreeCounts, deferred_frees, retry_deferred_frees};
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
 use pool_driver::library;
 
 use crate::stream::device::CudaDevice;
@@ -65,17 +65,17 @@ impl Cuda {
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
     /// capture by `pool-graph` ends. A program needs this function only if no pool will allocate
-    /// memory or be dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the
-    /// deferred frees by kind.
+    /// memory or be dropped, and no capture will end.
+    /// [`deferred_frees`](Self::deferred_frees) counts the deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
-    pub fn give_back_leftovers() -> usize {
-        give_back_leftovers()
+    pub fn retry_deferred_frees() -> usize {
+        retry_deferred_frees()
     }
 
     /// Returns the number of deferred frees of each kind, without calling the driver.
     #[must_use]
-    pub fn leftovers() -> Leftovers {
-        leftovers()
+    pub fn deferred_frees() -> DeferredFreeCounts {
+        deferred_frees()
     }
 
     /// Selects the device for the pools that this thread creates later. Device 0 is the default.

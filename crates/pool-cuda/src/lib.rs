@@ -39,7 +39,8 @@
 //! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when another stream finishes using its memory (see [`announce`]).
+//! - The pool cannot determine when another stream finishes using its memory (see
+//!   [`register_stream`]).
 //! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the other
 //!   streams of the device, and trims the thread's idle pools (see [`Reclaim`]).
 //!
@@ -75,16 +76,16 @@ pub use cuda::Cuda;
 pub use cudarc;
 pub use pool_core::BlockWatch;
 pub use pool_driver::code::DriverCode;
+pub use pool_driver::deferred_frees::{DeferredFreeCounts, DeferredFreeKind};
 pub use pool_driver::error::{CudaError, MemoryInfo};
-pub use pool_driver::leftovers::{LeftoverKind, Leftovers};
 pub use pool_driver::reclaim::Reclaim;
 pub use shared::SharedStream;
-pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
 #[doc(hidden)]
 pub use stream::holders::set_idle_pools_trim;
+pub use stream::registered_streams::register_stream;
 pub use view::block::DeviceBlock;
 pub use view::device_pool::DevicePool;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};

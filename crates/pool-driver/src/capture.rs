@@ -9,7 +9,7 @@ use crate::versioned::capture_info;
 
 /// The ID of the capture that a stream belongs to, or `None` if the stream is not being captured.
 /// The ID of an invalidated capture is 0.
-pub type Capture = Option<u64>;
+pub type CaptureId = Option<u64>;
 
 /// Returns `true` if any code is capturing a stream into a graph. This function makes the stream's
 /// context current.
@@ -26,7 +26,7 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 }
 
 /// Returns the capture that a stream belongs to. This function makes the stream's context current.
-pub fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
+pub fn capture_of(stream: &CudaStream) -> Result<CaptureId, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is alive while its owner is borrowed. This function does not read the
     // array of nodes that the call returns.

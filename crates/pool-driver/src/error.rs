@@ -84,11 +84,11 @@ pub enum CudaError {
         reclaim: Reclaim,
     },
     /// A stream or a view of one device was used with the memory of another device.
-    /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
+    /// `CudaDevice::grant_peer_access` of `pool-cuda` has not enabled this access.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or enable peer access with \
-         `CudaDevice::let_peer`"
+         `CudaDevice::grant_peer_access`"
     )]
     WrongDevice {
         /// The ordinal of the device that holds the memory.
@@ -96,8 +96,8 @@ pub enum CudaError {
         /// The ordinal of the stream's device.
         stream: u32,
     },
-    /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
-    /// device cannot access the other device's memory.
+    /// `CudaDevice::grant_peer_access` of `pool-cuda` cannot enable the access, because kernels of
+    /// one device cannot access the other device's memory.
     #[error(
         "kernels on device {reader} cannot access memory on device {memory}, because the two \
          devices do not support peer access: copy the memory with `copy_from`"
@@ -237,7 +237,7 @@ impl fmt::Display for UnknownUse {
         match self.0 {
             Some(stream) => write!(
                 f,
-                "the pool's memory was used on stream {stream:#x}, which was not announced. The \
+                "the pool's memory was used on stream {stream:#x}, which was not registered. The \
                  pool must wait for the whole context"
             ),
             None => f.write_str(
@@ -252,8 +252,8 @@ impl fmt::Display for UnknownUse {
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
-            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread \
-             default stream cannot be announced)"
+            "register the stream before it uses the memory (`pool_cuda::register_stream`; a \
+             per-thread default stream cannot be registered)"
         }
         None => "copy between devices with `copy_from`",
     }
@@ -311,8 +311,8 @@ mod tests {
             (CudaError::NoDevice, &["nvidia-smi"]),
             (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "reports 2 devices"]),
             (out_of_memory, &["3 bytes", "5 of its 9 bytes", "freed 7 bytes"]),
-            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
-            (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
+            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "grant_peer_access"]),
+            (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "register"]),
             (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),
             (CudaError::NotPeers { memory: 0, reader: 1 }, &["device 1 cannot", "device 0"]),
         ] {

@@ -11,9 +11,9 @@ use crate::answer::answer;
 use crate::capture_mode::with_relaxed_capture_mode;
 use crate::code::DriverCode;
 use crate::context::{bind, bound_handle};
+use crate::deferred_frees::{DeferredFreeKind, QueueEntry, ResourceOwner};
 use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
-use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 /// A point in a stream's work for which other streams or the host can wait.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
@@ -28,7 +28,7 @@ enum EventKind {}
 unsafe impl HandleKind for EventKind {
     type Handle = sys::CUevent;
 
-    const KIND: LeftoverKind = LeftoverKind::Event;
+    const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
     /// Destroys the event. Work that precedes the recorded event is not affected, and streams that
     /// are already waiting for the event continue to wait.
@@ -42,12 +42,12 @@ unsafe impl HandleKind for EventKind {
 impl Event {
     /// Creates an event in a context, and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        let place = Place::new()?;
+        let entry = QueueEntry::new()?;
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let handle = answer("cuEventCreate", result::event::create(without_time))?;
         // SAFETY: the event has just been created in this context.
-        Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
+        Ok(Self(entry.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
     /// Records the event after all work that is currently enqueued on a stream of the event's

@@ -15,8 +15,8 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaStream, result, sys};
 use crate::answer::answer;
 use crate::capture_mode::with_relaxed_capture_mode;
 use crate::context::{bind, bound_handle};
+use crate::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, ResourceOwner};
 use crate::error::CudaError;
-use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 use crate::versioned::is_recorded;
 
 /// An event for one guard of cudarc.
@@ -40,7 +40,7 @@ impl GuardEvent {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
-        let place = Place::new()?;
+        let entry = QueueEntry::new()?;
         bind(context)?;
         // This function removes the error of an earlier, unrelated call from the context and puts
         // it back later, because cudarc would otherwise return this error.
@@ -48,7 +48,7 @@ impl GuardEvent {
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
         home.push(ManuallyDrop::new(answer("cuEventCreate", made)?));
-        Ok(Self(place.own(Handle(home))))
+        Ok(Self(entry.own(Handle(home))))
     }
 
     /// Returns the address of cudarc's event. The address is valid until the `GuardEvent` is
@@ -73,7 +73,7 @@ impl Handle {
 }
 
 impl Resource for Handle {
-    const KIND: LeftoverKind = LeftoverKind::Event;
+    const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
     fn context(&self) -> Option<&CudaContext> {
         Some(self.event().context())

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cudarc::driver::CudaContext;
 
 use crate::context::bind;
+use crate::deferred_frees::{DeferredFreeKind, Resource};
 use crate::error::CudaError;
-use crate::leftovers::{LeftoverKind, Resource};
 
 /// Defines the driver's type for one kind of handle, and the function that destroys handles of this
 /// kind.
@@ -20,8 +20,9 @@ pub unsafe trait HandleKind: 'static {
     /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;
 
-    /// The category in which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
-    const KIND: LeftoverKind;
+    /// The category in which the queue of [deferred frees](crate::deferred_frees) counts the
+    /// handle.
+    const KIND: DeferredFreeKind;
 
     /// Returns an error if a handle must not be destroyed now.
     fn check() -> Result<(), CudaError> {
@@ -69,7 +70,7 @@ impl<K: HandleKind> ContextHandle<K> {
 }
 
 impl<K: HandleKind> Resource for ContextHandle<K> {
-    const KIND: LeftoverKind = K::KIND;
+    const KIND: DeferredFreeKind = K::KIND;
 
     fn context(&self) -> Option<&CudaContext> {
         Some(&self.context)

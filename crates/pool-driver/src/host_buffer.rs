@@ -12,32 +12,32 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::calls::{self, Address};
+use crate::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, ResourceOwner};
 use crate::error::CudaError;
-use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// Page-locked host memory that every context can use.
 #[derive(Debug)]
-pub struct HostBuffer(ResourceOwner<HostMemory>);
+pub struct HostBuffer(ResourceOwner<PageLockedMemory>);
 
 // SAFETY: a shared reference to a `HostBuffer` provides only an address, a length and a context.
 unsafe impl Sync for HostBuffer {}
 
 /// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
-pub type HostPlace = Place<HostMemory>;
+pub type HostEntry = QueueEntry<PageLockedMemory>;
 
 /// The memory of a [`HostBuffer`].
 #[derive(Debug)]
-pub struct HostMemory {
+pub struct PageLockedMemory {
     memory: NonNull<u8>,
     bytes: usize,
     context: Arc<CudaContext>,
 }
 
 // SAFETY: this value owns the memory, and any thread may use or free the memory.
-unsafe impl Send for HostMemory {}
+unsafe impl Send for PageLockedMemory {}
 
-impl Resource for HostMemory {
-    const KIND: LeftoverKind = LeftoverKind::HostMemory;
+impl Resource for PageLockedMemory {
+    const KIND: DeferredFreeKind = DeferredFreeKind::HostMemory;
 
     fn context(&self) -> Option<&CudaContext> {
         Some(&self.context)
@@ -56,13 +56,13 @@ impl HostBuffer {
     /// Creates a buffer that contains a copy of the given bytes, which must not be empty. This
     /// function makes the context current.
     pub fn new(bytes: &[u8], context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        Self::in_place(Place::new()?, bytes, context)
+        Self::with_entry(QueueEntry::new()?, bytes, context)
     }
 
     /// Creates a buffer like [`new`](Self::new), but with an entry of the queue that has already
     /// been reserved.
-    pub fn in_place(
-        place: HostPlace,
+    pub fn with_entry(
+        entry: HostEntry,
         bytes: &[u8],
         context: &Arc<CudaContext>,
     ) -> Result<Self, CudaError> {
@@ -71,17 +71,17 @@ impl HostBuffer {
         // overlap the caller's bytes.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
-        Ok(Self(place.own(HostMemory { memory, bytes: length, context })))
+        Ok(Self(entry.own(PageLockedMemory { memory, bytes: length, context })))
     }
 
     /// Creates a buffer of `bytes` zeroed bytes. The number of bytes must not be 0. This function
     /// makes the context current.
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        let place = HostPlace::new()?;
+        let entry = HostEntry::new()?;
         let memory = calls::allocate_host(bytes, context)?;
         // SAFETY: the memory has just been allocated with `bytes` bytes.
         unsafe { memory.write_bytes(0, bytes) };
-        Ok(Self(place.own(HostMemory { memory, bytes, context: Arc::clone(context) })))
+        Ok(Self(entry.own(PageLockedMemory { memory, bytes, context: Arc::clone(context) })))
     }
 
     /// Returns a pointer to the first byte of the buffer.

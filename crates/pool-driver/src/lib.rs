@@ -11,9 +11,9 @@
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
 //! are allocated with fallible functions (see [`chain`]). Dropping a value never allocates memory,
-//! because each resource owns an entry in the queue of [`leftovers`] or a spare link. The process
-//! aborts if one of cudarc's internal allocations fails. The process also aborts if the `Arc` of a
-//! device, of a pool's context, or of a staging pool cannot be allocated.
+//! because each resource owns an entry in the queue of [`deferred_frees`] or a spare link. The
+//! process aborts if one of cudarc's internal allocations fails. The process also aborts if the
+//! `Arc` of a device, of a pool's context, or of a staging pool cannot be allocated.
 //!
 //! ```
 //! use pool_driver::error::CudaError;
@@ -45,7 +45,7 @@
 // capture_mode: nothing
 // captures_under_way: nothing
 // code: nothing
-// leftover_kind: nothing
+// deferred_free_kind: nothing
 // reclaim: nothing
 // error: code, reclaim
 // answer: error
@@ -56,17 +56,17 @@
 // entry_point: answer, error, library
 // gone: answer, code, context, error
 // calls: answer, capture_mode, captures_under_way, context, error, gone, reclaim
-// leftovers: error, gone, leftover_kind
-// handle: context, error, leftover_kind, leftovers
+// deferred_frees: deferred_free_kind, error, gone
+// handle: context, deferred_free_kind, deferred_frees, error
 // versioned: answer, capture_mode, entry_point, error, library
 // capture: answer, context, error, versioned
 // stream_waits: calls, capture, captures_under_way
-// event: answer, capture_mode, code, context, error, handle, leftover_kind, leftovers
-// guard_event: answer, capture_mode, context, error, leftover_kind, leftovers, versioned
-// host_buffer: calls, error, leftover_kind, leftovers
-// memory_pool: answer, capture_mode, context, error, handle, leftover_kind, leftovers, versioned
+// event: answer, capture_mode, code, context, deferred_free_kind, deferred_frees, error, handle
+// guard_event: answer, capture_mode, context, deferred_free_kind, deferred_frees, error, versioned
+// host_buffer: calls, deferred_free_kind, deferred_frees, error
+// memory_pool: answer, capture_mode, context, deferred_free_kind, deferred_frees, error, handle, versioned
 // copy_completion: capture, code, error, event
-// page_locked: calls, context, copy_completion, error, host_buffer, leftover_kind, leftovers
+// page_locked: calls, context, copy_completion, deferred_free_kind, deferred_frees, error, host_buffer
 
 pub mod answer;
 pub mod calls;
@@ -78,6 +78,8 @@ pub mod code;
 pub mod context;
 mod copy_completion;
 pub mod default_stream;
+mod deferred_free_kind;
+pub mod deferred_frees;
 mod entry_point;
 pub mod error;
 pub mod event;
@@ -85,8 +87,6 @@ pub mod gone;
 pub mod guard_event;
 pub mod handle;
 pub mod host_buffer;
-mod leftover_kind;
-pub mod leftovers;
 pub mod library;
 pub mod memory_pool;
 pub mod page_locked;

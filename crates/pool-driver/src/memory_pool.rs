@@ -9,9 +9,9 @@ use cudarc::driver::{CudaContext, result, sys};
 use crate::answer::answer;
 use crate::capture_mode::with_relaxed_capture_mode;
 use crate::context::bind;
+use crate::deferred_frees::{DeferredFreeKind, QueueEntry, ResourceOwner};
 use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
-use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 use crate::versioned::create_memory_pool;
 
 /// The memory pool that belongs to one `CudaDevice` of `pool-cuda`.
@@ -28,7 +28,7 @@ enum MemoryPoolKind {}
 unsafe impl HandleKind for MemoryPoolKind {
     type Handle = sys::CUmemoryPool;
 
-    const KIND: LeftoverKind = LeftoverKind::MemoryPool;
+    const KIND: DeferredFreeKind = DeferredFreeKind::MemoryPool;
 
     /// Destroys the memory pool. The driver releases the pool's memory after the pool's last block
     /// has been freed.
@@ -42,11 +42,11 @@ unsafe impl HandleKind for MemoryPoolKind {
 impl MemoryPool {
     /// Creates a memory pool on the context's device.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        let place = Place::new()?;
+        let entry = QueueEntry::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
         // SAFETY: the memory pool has just been created in this context.
-        Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
+        Ok(Self(entry.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
     /// Returns the driver's handle of the memory pool, which stays alive until `self` is dropped.

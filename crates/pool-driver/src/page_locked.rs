@@ -10,9 +10,9 @@ use cudarc::driver::{CudaContext, CudaStream};
 use crate::calls::{self, Address};
 use crate::context::bind;
 use crate::copy_completion::CopyCompletion;
+use crate::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, ResourceOwner};
 use crate::error::CudaError;
 use crate::host_buffer::HostBuffer;
-use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// The alignment of the buffer's first byte.
 const ALIGNMENT: usize = 256;
@@ -38,8 +38,8 @@ impl PageLocked {
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, and the driver's error if
     /// the driver cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        let place = Place::new()?;
-        Ok(Self(place.own(Buffer::new(bytes, context)?)))
+        let entry = QueueEntry::new()?;
+        Ok(Self(entry.own(Buffer::new(bytes, context)?)))
     }
 
     /// Returns the bytes of the buffer, or `None` if a copy may be pending.
@@ -206,7 +206,7 @@ impl Buffer {
 }
 
 impl Resource for Buffer {
-    const KIND: LeftoverKind = LeftoverKind::HostMemory;
+    const KIND: DeferredFreeKind = DeferredFreeKind::HostMemory;
 
     fn context(&self) -> Option<&CudaContext> {
         Some(self.memory.context())

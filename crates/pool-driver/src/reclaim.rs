@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_pools_are_told_of() {
+    fn the_largest_pools_are_reported() {
         let reclaim = of_pools(&[256, 0, 1024, 512, 2048, 768]);
         assert_eq!((reclaim.pools(), reclaim.held_bytes()), (5, 4608));
         assert_eq!(reclaim.largest_pools().collect::<Vec<_>>(), [2048, 1024, 768, 512]);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_waited_for_is_told() {
+    fn what_was_not_waited_for_is_reported() {
         let text = of_pools(&[]).after_waits(Some([1, 3])).to_string();
         assert!(text.contains("waited for 1 stream, but not for 3 captured streams"), "{text}");
         let text = of_pools(&[]).after_waits(None).to_string();

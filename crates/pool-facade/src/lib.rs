@@ -126,7 +126,7 @@ pub use pool_cuda;
 #[cfg(feature = "cuda")]
 pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
-    announce, record_use,
+    record_use, register_stream,
 };
 #[cfg(feature = "dlpack")]
 pub use pool_dlpack;

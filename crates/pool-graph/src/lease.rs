@@ -45,7 +45,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// of](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
-        self.shared().book.lock().lease(blocks, &mut leased)?;
+        self.shared().ledger.lock().lease(blocks, &mut leased)?;
         let shared = Arc::clone(self.shared());
         Ok(Lease { held: LeasedMemory::Blocks { shared, blocks: leased } })
     }

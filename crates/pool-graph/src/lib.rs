@@ -51,22 +51,22 @@
 // checks this list, and `cargo xtask imports --list` prints it.
 //
 // base, verify: nothing
-// book: base
+// ledger: base
 // driver: verify
 // source: base
 // arena: base, source
-// pool: base, book, source
+// pool: base, ledger, source
 // lease: arena, base, pool, source
 // capture: arena, base, driver, lease, source, verify
 
 mod arena;
 mod base;
-mod book;
 #[cfg(feature = "cuda")]
 mod capture;
 #[cfg(feature = "cuda")]
 mod driver;
 mod lease;
+mod ledger;
 mod pool;
 mod source;
 mod verify;
@@ -78,7 +78,6 @@ pub use base::error::GraphMemoryError;
 pub use base::range::LeasedRange;
 pub use base::request::{BlockLayout, SOURCE_ALIGNMENT};
 pub use base::shortage::ArenaShortage;
-pub use book::{GraphPoolStats, Reset};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use capture::UnverifiedCapture;
@@ -92,6 +91,7 @@ pub use capture::{
 #[cfg(feature = "cuda")]
 pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};
 pub use lease::Lease;
+pub use ledger::{GraphPoolStats, Reset};
 pub use pool::{CUDAGraphMemoryPool, Disposal, GraphPoolConfig};
 #[cfg(feature = "record")]
 pub use pool_plan::{Caller, GraphRecord};
@@ -99,5 +99,5 @@ pub use source::{
     DeviceMemory, GraphMemoryResult, MemorySource, SyntheticMemory, SyntheticRefusal,
 };
 pub use verify::{
-    Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, Verification, verify_layout,
+    GraphOrder, LayoutViolation, NodeAccess, OrderEdge, RegionLayout, Verification, verify_layout,
 };

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots};
 
+use crate::block_part::bytes_of;
 use crate::error::WgpuError;
 use crate::memory::{ALIGN, Allocation, Wgpu, WgpuBlock};
-use crate::part::bytes_of;
 use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 

@@ -17,7 +17,7 @@ const TRIED: usize = 16;
 const NONE: usize = usize::MAX;
 
 /// A range of a buffer: the buffer's identity, and the offset and length of the range in bytes.
-pub(crate) type Place = (u64, u64, u64);
+pub(crate) type BoundRange = (u64, u64, u64);
 
 /// A cache of the bind groups that a stream has created.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ struct Use {
 struct Entry<G> {
     hash: u64,
     layout: u64,
-    places: Box<[Place]>,
+    ranges: Box<[BoundRange]>,
     /// For each binding, the index of its [`Use`] in the list of its buffer.
     positions: Box<[usize]>,
     /// The indices of the entries that were used directly after this entry (`newer`) and directly
@@ -119,24 +119,24 @@ impl<G> BindGroups<G> {
     pub(crate) fn find<E>(
         &mut self,
         layout: u64,
-        places: impl Iterator<Item = Place> + Clone,
+        ranges: impl Iterator<Item = BoundRange> + Clone,
         make: impl FnOnce() -> Result<G, E>,
     ) -> Result<&mut KeptGroup<G>, E> {
-        let hash = hash_of(layout, places.clone());
+        let hash = hash_of(layout, ranges.clone());
         let known = self.by_hash.get(&hash).copied();
-        let is_wanted = |at: &usize| self.entries[*at].is_of(layout, &places);
+        let is_wanted = |at: &usize| self.entries[*at].is_of(layout, &ranges);
         let at = match known.filter(is_wanted) {
             Some(at) => {
                 self.use_now(at);
                 at
             }
-            None => self.insert(hash, layout, places.collect(), make()?),
+            None => self.insert(hash, layout, ranges.collect(), make()?),
         };
         Ok(&mut self.entries[at].kept)
     }
 
     #[cold]
-    fn insert(&mut self, hash: u64, layout: u64, places: Box<[Place]>, group: G) -> usize {
+    fn insert(&mut self, hash: u64, layout: u64, ranges: Box<[BoundRange]>, group: G) -> usize {
         if let Some(colliding) = self.by_hash.get(&hash).copied() {
             self.remove(colliding);
         }
@@ -147,13 +147,13 @@ impl<G> BindGroups<G> {
         let kept = KeptGroup { number: self.made, group: Some(group), tried: Vec::new() };
         let vacant = self.vacant.pop();
         let at = vacant.unwrap_or(self.entries.len());
-        let note = |(binding, place): (usize, &Place)| {
-            let uses = self.by_buffer.entry(place.0).or_default();
+        let note = |(binding, range): (usize, &BoundRange)| {
+            let uses = self.by_buffer.entry(range.0).or_default();
             uses.push(Use { entry: at, binding });
             uses.len() - 1
         };
-        let positions = places.iter().enumerate().map(note).collect();
-        let entry = Entry { hash, layout, places, positions, newer: NONE, older: NONE, kept };
+        let positions = ranges.iter().enumerate().map(note).collect();
+        let entry = Entry { hash, layout, ranges, positions, newer: NONE, older: NONE, kept };
         match vacant {
             Some(at) => self.entries[at] = entry,
             None => self.entries.push(entry),
@@ -175,7 +175,7 @@ impl<G> BindGroups<G> {
     fn remove(&mut self, at: usize) {
         self.unlink(at);
         self.by_hash.remove(&self.entries[at].hash);
-        for binding in 0..self.entries[at].places.len() {
+        for binding in 0..self.entries[at].ranges.len() {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
@@ -187,7 +187,7 @@ impl<G> BindGroups<G> {
     /// index of the removed use.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
-        let (identity, position) = (entry.places[binding].0, entry.positions[binding]);
+        let (identity, position) = (entry.ranges[binding].0, entry.positions[binding]);
         let Some(uses) = self.by_buffer.get_mut(&identity) else { return };
         uses.swap_remove(position);
         let moved = uses.get(position).copied();
@@ -241,20 +241,20 @@ impl<G> BindGroups<G> {
 
 impl<G> Entry<G> {
     #[inline]
-    fn is_of(&self, layout: u64, places: &(impl Iterator<Item = Place> + Clone)) -> bool {
-        self.layout == layout && self.places.iter().copied().eq(places.clone())
+    fn is_of(&self, layout: u64, ranges: &(impl Iterator<Item = BoundRange> + Clone)) -> bool {
+        self.layout == layout && self.ranges.iter().copied().eq(ranges.clone())
     }
 }
 
 /// Returns a hash of a layout and its bound ranges.
 #[inline]
-fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
+fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
     // Fibonacci hashing is sufficient, because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // An identity is the number of a buffer's first byte. The sum of an identity and an offset is
     // therefore the number of one byte.
-    places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
+    ranges.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
 }
@@ -287,28 +287,29 @@ impl Hasher for AsIs {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BindGroups, Place};
+    use super::{BindGroups, BoundRange};
 
     /// A simple model of the cache, which the test compares with the cache. The model lists the
     /// bind groups from the least to the most recently used.
-    type Model = Vec<(u64, Vec<Place>, u64)>;
+    type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 
     #[derive(Clone, Debug)]
     enum Step {
-        Find(u64, Vec<Place>),
+        Find(u64, Vec<BoundRange>),
         Free(u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        let place = (0..6_u64, 0..2_u64, 1..3_u64).prop_map(|(i, o, b)| (i << 8, o, b));
+        let range = (0..6_u64, 0..2_u64, 1..3_u64).prop_map(|(i, o, b)| (i << 8, o, b));
         prop_oneof![
-            6 => (0..2_u64, prop::collection::vec(place, 1..4)).prop_map(|(l, p)| Step::Find(l, p)),
+            6 => (0..2_u64, prop::collection::vec(range, 1..4)).prop_map(|(l, p)| Step::Find(l, p)),
             1 => (0..6_u64).prop_map(|i| Step::Free(i << 8)),
         ]
     }
 
-    fn find_in_model(model: &mut Model, limit: usize, layout: u64, places: &[Place]) -> bool {
-        let is_wanted = |entry: &(u64, Vec<Place>, u64)| entry.0 == layout && entry.1 == places;
+    fn find_in_model(model: &mut Model, limit: usize, layout: u64, ranges: &[BoundRange]) -> bool {
+        let is_wanted =
+            |entry: &(u64, Vec<BoundRange>, u64)| entry.0 == layout && entry.1 == ranges;
         let known = model.iter().position(is_wanted);
         if let Some(at) = known {
             let entry = model.remove(at);
@@ -317,7 +318,7 @@ mod tests {
             if model.len() == limit {
                 model.remove(0);
             }
-            model.push((layout, places.to_vec(), 0));
+            model.push((layout, ranges.to_vec(), 0));
         }
         known.is_some()
     }
@@ -334,14 +335,15 @@ mod tests {
             let mut model = Model::new();
             for step in steps {
                 match step {
-                    Step::Find(layout, places) => {
+                    Step::Find(layout, ranges) => {
                         let mut is_known = true;
-                        let found = groups.find(layout, places.iter().copied(), || {
+                        let found = groups.find(layout, ranges.iter().copied(), || {
                             is_known = false;
                             Ok::<_, ()>(())
                         });
                         let number = found.map(|kept| kept.number).unwrap_or_default();
-                        prop_assert_eq!(is_known, find_in_model(&mut model, limit, layout, &places));
+                        let was_known = find_in_model(&mut model, limit, layout, &ranges);
+                        prop_assert_eq!(is_known, was_known);
                         let newest = model.len() - 1;
                         if is_known {
                             prop_assert_eq!(model[newest].2, number);
@@ -350,13 +352,13 @@ mod tests {
                     }
                     Step::Free(identity) => {
                         groups.evict(&[identity]);
-                        model.retain(|(_, places, _)| places.iter().all(|place| place.0 != identity));
+                        model.retain(|(_, ranges, _)| ranges.iter().all(|r| r.0 != identity));
                     }
                 }
                 prop_assert_eq!(groups.by_hash.len(), model.len());
                 prop_assert!(groups.entries.len() <= limit);
                 let uses: usize = groups.by_buffer.values().map(Vec::len).sum();
-                let bound: usize = model.iter().map(|(_, places, _)| places.len()).sum();
+                let bound: usize = model.iter().map(|(_, ranges, _)| ranges.len()).sum();
                 prop_assert_eq!(uses, bound);
             }
         }

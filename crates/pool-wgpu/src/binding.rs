@@ -59,7 +59,7 @@ impl<'a> Binding<'a> {
     /// Returns a key that identifies the bound bytes: the buffer's identity, the offset and the
     /// length.
     #[inline]
-    pub(crate) fn place(&self) -> (u64, u64, u64) {
+    pub(crate) fn range_key(&self) -> (u64, u64, u64) {
         (self.allocation.identity, self.offset, self.bytes)
     }
 }

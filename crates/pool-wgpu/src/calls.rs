@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::ending;
 use crate::error::WgpuError;
-use crate::turn::current_thread;
+use crate::exclusive_state::current_thread;
 
 /// The number of attempts to determine whether a queue belongs to a device.
 const QUEUE_TRIES: usize = 100;

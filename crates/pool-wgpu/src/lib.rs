@@ -61,22 +61,22 @@ extern crate self as pool_wgpu;
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory
-// elements, ending, turn: error
-// calls: ending, error, turn
+// elements, ending, exclusive_state: error
+// calls: ending, error, exclusive_state
 // open: config, ending, error
 // kernel: binding, calls, ending, error
 // staging: calls, counts, error
 // parameters: calls, error, kernel
 // setup: calls, counts, ending, error, kernel
 // reading: ending, error, setup, staging, suspend
-// recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
+// recorder: bind_groups, binding, calls, error, exclusive_state, kernel, memory, parameters, setup, staging
 // flaw: error, memory, recorder, setup
 // stream: binding, config, counts, elements, ending, error, flaw, kernel, memory, open, reading,
-//     recorder, setup, staging, turn
-// part: binding, error, memory, stream
+//     recorder, setup, staging, exclusive_state
+// block_part: binding, error, memory, stream
 // thread: error, stream
-// view: binding, error, memory, part, reading, stream
-// backend: error, memory, part, stream, view
+// view: binding, block_part, error, memory, reading, stream
+// backend: block_part, error, memory, stream, view
 
 mod backend;
 mod bind_groups;
@@ -90,6 +90,8 @@ mod error;
 #[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
 // The browser tests are a separate program that needs access to this module.
+mod block_part;
+mod exclusive_state;
 #[cfg(pool_browser_tests)]
 #[doc(hidden)]
 #[allow(missing_docs, reason = "planted mistakes, for tests alone")]
@@ -98,7 +100,6 @@ mod kernel;
 mod memory;
 mod open;
 mod parameters;
-mod part;
 mod reading;
 mod recorder;
 mod setup;
@@ -110,7 +111,6 @@ mod suspend;
 #[doc(hidden)]
 pub mod suspend;
 mod thread;
-mod turn;
 mod view;
 
 pub use binding::{Access, Binding};

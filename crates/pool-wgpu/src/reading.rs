@@ -150,9 +150,9 @@ impl<T> Reading<T> {
         let shift = usize::try_from(shift).unwrap_or_default();
         let progress = Mutex::new(Progress::Waiting(None));
         let mapping = Arc::new(Mapping { setup: Arc::clone(&setup), buffer, pool, progress });
-        let told = Arc::clone(&mapping);
+        let same = Arc::clone(&mapping);
         let map =
-            || mapping.buffer.map_async(wgpu::MapMode::Read, .., move |answer| told.answer(answer));
+            || mapping.buffer.map_async(wgpu::MapMode::Read, .., move |answer| same.answer(answer));
         setup.calls.scoped(map).map_err(|error| WgpuError::refused(&error))?;
         Ok(Self { setup, mapping: Some(mapping), length, shift, elements: PhantomData })
     }

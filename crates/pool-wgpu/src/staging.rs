@@ -23,23 +23,23 @@ const MAP_ALIGNMENT: u64 = 8;
 
 /// The copy direction of a staging buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CopyDirection {
     /// Copies from the host to the device. The idle buffers for this direction are mapped.
-    Up,
+    Upload,
     /// Copies from the device to the host. The idle buffers for this direction are not mapped.
-    Down,
+    Download,
 }
 
 /// The idle staging buffers for one direction of copies.
 #[derive(Debug)]
 pub(crate) struct IdleBuffers {
-    way: Way,
+    direction: CopyDirection,
     idle: Mutex<Vec<wgpu::Buffer>>,
 }
 
 impl IdleBuffers {
-    pub(crate) fn new(way: Way) -> Arc<Self> {
-        Arc::new(Self { way, idle: Mutex::default() })
+    pub(crate) fn new(direction: CopyDirection) -> Arc<Self> {
+        Arc::new(Self { direction, idle: Mutex::default() })
     }
 
     /// Returns the smallest idle buffer that has at least `bytes` bytes, or creates such a buffer.
@@ -57,15 +57,15 @@ impl IdleBuffers {
         if let Some(idle) = self.take_idle(bytes) {
             return Ok(idle);
         }
-        let usage = match self.way {
-            Way::Up => wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
-            Way::Down => wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        let usage = match self.direction {
+            CopyDirection::Upload => wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
+            CopyDirection::Download => wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
         };
         let descriptor = wgpu::BufferDescriptor {
             label: Some("pool-wgpu staging"),
             size: rounded(bytes),
             usage,
-            mapped_at_creation: self.way == Way::Up,
+            mapped_at_creation: self.direction == CopyDirection::Upload,
         };
         let buffer = calls.create_buffer(&descriptor, u64::MAX)?;
         counters.staging_buffers_created.step();
@@ -127,7 +127,7 @@ impl Staged {
 
 impl Uploads {
     pub(crate) fn new() -> Self {
-        Self { pool: IdleBuffers::new(Way::Up) }
+        Self { pool: IdleBuffers::new(CopyDirection::Upload) }
     }
 
     /// Copies bytes into a staging buffer, from which a command of the batch can copy them. Returns

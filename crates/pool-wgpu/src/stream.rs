@@ -12,6 +12,7 @@ use crate::counts::Counts;
 use crate::elements;
 use crate::ending;
 use crate::error::WgpuError;
+use crate::exclusive_state::ExclusiveState;
 #[cfg(any(test, pool_browser_tests))]
 use crate::flaw::Recorder;
 use crate::kernel::Kernel;
@@ -22,8 +23,7 @@ use crate::reading::Reading;
 use crate::recorder::Recorder;
 use crate::recorder::{Recording, record_apart};
 use crate::setup::Setup;
-use crate::staging::{IdleBuffers, Way};
-use crate::turn::Turns;
+use crate::staging::{CopyDirection, IdleBuffers};
 
 /// A device and its queue, together with the order of all commands. Fills, copies and dispatches
 /// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
@@ -78,7 +78,7 @@ struct Shared {
     downloads: Arc<IdleBuffers>,
     /// The recorded commands, which one thread uses at a time. Threads leave the identities of
     /// freed buffers for the next user of the commands.
-    recording: Turns<Recording>,
+    recording: ExclusiveState<Recording>,
 }
 
 impl Drop for Shared {
@@ -127,8 +127,8 @@ impl Stream {
     ) -> Result<Self, WgpuError> {
         let setup = Arc::new(Setup::new(device, queue, config.all_usages())?);
         ending::drop_orphans();
-        let recording = Turns::new(Recording::new(&setup)?);
-        let downloads = IdleBuffers::new(Way::Down);
+        let recording = ExclusiveState::new(Recording::new(&setup)?);
+        let downloads = IdleBuffers::new(CopyDirection::Download);
         Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
     }
 
@@ -473,7 +473,7 @@ impl Stream {
         ending::drop_orphans();
         let shared = &*self.shared;
         let _ = shared.recording.take(|recording, freed| {
-            Recorder::new(&shared.setup, recording, &freed).submit_unanswered();
+            Recorder::new(&shared.setup, recording, &freed).submit_and_keep_error();
         });
         let _ = shared.setup.calls.poll(wgpu::PollType::wait_indefinitely());
     }

@@ -7,9 +7,9 @@ use std::marker::PhantomData;
 use pool_core::{Element, LendView, PodElement, PoolView, PoolViewMut, ShapeError, SlotRef};
 
 use crate::binding::{Access, Binding};
+use crate::block_part::{BlockPart, bytes_of};
 use crate::error::WgpuError;
 use crate::memory::{ALIGN, Wgpu, WgpuBlock};
-use crate::part::{Part, bytes_of};
 use crate::reading::Reading;
 use crate::stream::Stream;
 
@@ -40,14 +40,14 @@ use crate::stream::Stream;
 /// # Ok(()) }
 /// ```
 pub struct BufferViewMut<'s, T> {
-    part: Part,
+    part: BlockPart,
     length: usize,
     elements: PhantomData<&'s mut [T]>,
 }
 
 /// A shared view of elements in a buffer, similar to `&[T]` for host memory.
 pub struct BufferView<'s, T> {
-    part: Part,
+    part: BlockPart,
     length: usize,
     elements: PhantomData<&'s [T]>,
 }
@@ -71,7 +71,7 @@ impl<'s, T> BufferViewMut<'s, T> {
         // therefore stays allocated while a copy of the part is borrowed. No view and no part of a
         // view exists after `'s` has ended, and only views use the part. Views stay on the pool's
         // thread, because a reference to a slot is not `Send`.
-        let part = unsafe { Part::new(block, slot) };
+        let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
@@ -119,7 +119,7 @@ impl<'s, T> BufferView<'s, T> {
         // therefore stays allocated while a copy of the part is borrowed. No shared view and no
         // part of a shared view exists after `'s` has ended, and only views use the part. Views
         // stay on the pool's thread, because a reference to a slot is not `Send`.
-        let part = unsafe { Part::new(block, slot) };
+        let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
@@ -299,9 +299,9 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         let bytes = self.bytes();
         let blocks = self.part.allocation().zip(source.part.allocation());
         let Some((to, from)) = blocks.filter(|_| bytes > 0) else { return Ok(()) };
-        let places = ((from, source.part.offset), (to, self.part.offset));
+        let positions = ((from, source.part.offset), (to, self.part.offset));
         if from.stream == to.stream {
-            return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
+            return self.stream().with(|recorder| recorder.copy(positions.0, positions.1, bytes));
         }
         // wgpu cannot determine whether two streams use the same device, so the elements are copied
         // through host memory.

@@ -15,7 +15,7 @@ pub(super) struct Column {
     /// The name in tables.
     pub(super) name: &'static str,
     /// The argument of the program.
-    pub(super) way: &'static str,
+    pub(super) source: &'static str,
     program: &'static str,
     pub(super) colour: RGBColor,
 }
@@ -24,24 +24,24 @@ const SYSTEM: &str = "stream";
 
 impl Column {
     pub(super) const POOL: Self =
-        Self { name: "pool", way: "pool", program: SYSTEM, colour: RGBColor(0, 90, 180) };
+        Self { name: "pool", source: "pool", program: SYSTEM, colour: RGBColor(0, 90, 180) };
     const STACKED: Self = Self {
         name: "pool, stacked",
-        way: "stacked",
+        source: "stacked",
         colour: RGBColor(60, 170, 220),
         ..Self::POOL
     };
     pub(super) const VEC: Self =
-        Self { name: "Vec", way: "vec", program: SYSTEM, colour: RGBColor(230, 120, 0) };
+        Self { name: "Vec", source: "vec", program: SYSTEM, colour: RGBColor(230, 120, 0) };
     const KEPT: Self = Self {
         name: "kept by hand",
-        way: "kept",
+        source: "kept",
         program: SYSTEM,
         colour: RGBColor(110, 110, 110),
     };
     const BUMP_SCOPE: Self = Self {
         name: "bump-scope",
-        way: "bump-scope",
+        source: "bump-scope",
         program: SYSTEM,
         colour: RGBColor(0, 150, 80),
     };
@@ -59,7 +59,7 @@ impl Column {
     };
 
     pub(super) const WGPU: Self =
-        Self { name: "pool, wgpu", way: "wgpu", program: SYSTEM, colour: RGBColor(120, 80, 30) };
+        Self { name: "pool, wgpu", source: "wgpu", program: SYSTEM, colour: RGBColor(120, 80, 30) };
 
     /// The ways of every build, and those of some builds.
     const PLAIN: &[Self] = &[Self::POOL, Self::STACKED, Self::VEC, Self::KEPT];

@@ -31,7 +31,7 @@ impl Server {
         folder: &Path,
     ) -> Result<Self, TaskError> {
         let mut command = Command::new(columns.program(column));
-        command.args(["serve", "--way", column.way]);
+        command.args(["serve", "--source", column.source]);
         command.args(["--workers", &scenario.workers.to_string()]);
         command.args(scenario.churn.then_some("--churn"));
         command.args(scenario.live.then_some("--live"));

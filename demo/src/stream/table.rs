@@ -113,12 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn who_is_better_is_told() {
+    fn who_is_better_is_reported() {
         let rows = [(Column::POOL, figures(1.0, 1 << 20)), (Column::VEC, figures(0.9, 2 << 20))];
-        let told = verdict(&rows);
+        let reported = verdict(&rows);
         assert!(
-            told.contains("the median: Vec (0.90); p99: nobody; bytes held between frames: nobody"),
-            "{told}"
+            reported
+                .contains("the median: Vec (0.90); p99: nobody; bytes held between frames: nobody"),
+            "{reported}"
         );
         assert!(verdict(&rows[1..]).contains("no pool"));
         let on_wgpu = [rows[0], (Column::WGPU, figures(0.1, 1 << 10))];

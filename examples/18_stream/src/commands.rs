@@ -9,7 +9,7 @@ use pool_facade::prelude::*;
 
 use crate::Failure;
 use crate::film::Film;
-use crate::lane::{Lane, Way};
+use crate::lane::{Lane, TemporarySource};
 use crate::picture;
 use crate::serve::Service;
 use crate::size::Size;
@@ -56,7 +56,7 @@ enum Task {
     Serve {
         /// The source of temporaries.
         #[arg(long)]
-        way: Way,
+        source: TemporarySource,
         /// The number of cameras, each with its own thread. A single camera uses the main thread.
         #[arg(long, default_value_t = 1)]
         workers: usize,
@@ -92,14 +92,14 @@ fn run(task: Task) -> Result<(), Failure> {
         Task::Film { size, frames, film } => Film::make(size, frames)?.write(&film),
         #[cfg(feature = "wgpu")]
         Task::Adapter => {
-            println!("{}", crate::ways::on_wgpu::adapter()?);
+            println!("{}", crate::sources::on_wgpu::adapter()?);
             Ok(())
         }
-        Task::Serve { way, workers, churn, live, picture, film } => {
+        Task::Serve { source, workers, churn, live, picture, film } => {
             let config = PoolConfig::new().measure_live_bytes(live);
             local::<Cpu>().configure(config)?;
             local::<Stacked<Cpu>>().configure(config)?;
-            let mut service = Service::new(Film::read(&film)?, way, workers, churn)?;
+            let mut service = Service::new(Film::read(&film)?, source, workers, churn)?;
             service.run(io::stdin().lock(), io::stdout().lock())?;
             match (picture, service.lane()) {
                 (Some(path), Some(lane)) => write(&path, lane),
@@ -110,19 +110,20 @@ fn run(task: Task) -> Result<(), Failure> {
 }
 
 fn show(film: &Film, frames: usize, picture: &Path) -> Result<(), Failure> {
-    let ways = Way::value_variants();
-    let mut lanes: Vec<Lane> = ways.iter().map(|way| Lane::new(*way, film.size())).collect();
+    let sources = TemporarySource::value_variants();
+    let mut lanes: Vec<Lane> =
+        sources.iter().map(|source| Lane::new(*source, film.size())).collect();
     for number in 0..frames {
         let mut expected = None;
-        for (lane, way) in lanes.iter_mut().zip(ways) {
+        for (lane, source) in lanes.iter_mut().zip(sources) {
             let record = lane.measured(film.frame(number))?;
             if *expected.get_or_insert(record.checksum) != record.checksum {
-                return Err(format!("frame {number} is another picture with {way:?}").into());
+                return Err(format!("frame {number} is another picture with {source:?}").into());
             }
             let held = lane.reserved().map(|bytes| format!(", {:8.3} MB held", bytes as f64 / 1e6));
             println!(
                 "frame {number:3} {:10} {:8.3} ms, {:3} allocations{}",
-                format!("{way:?}"),
+                format!("{source:?}"),
                 record.processor as f64 / 1e6,
                 record.allocations,
                 held.unwrap_or_default(),

@@ -161,7 +161,7 @@ mod tests {
     use std::array;
 
     use super::{FLOW, LEVELS, Plane, Pyramid, Size, follow, halve};
-    use crate::ways::heap::Heap;
+    use crate::sources::heap::Heap;
 
     const SIZE: Size = Size { width: 128, height: 96 };
 

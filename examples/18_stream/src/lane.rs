@@ -12,14 +12,14 @@ use crate::heap;
 use crate::record::Record;
 use crate::scratch;
 use crate::size::Size;
-use crate::ways::heap::Heap;
-use crate::ways::kept::Kept;
+use crate::sources::heap::Heap;
+use crate::sources::kept::Kept;
 #[cfg(feature = "wgpu")]
-use crate::ways::on_wgpu::OnWgpu;
+use crate::sources::on_wgpu::OnWgpu;
 
 /// The source of temporaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Way {
+pub enum TemporarySource {
     /// The pool of the thread that processes the frame.
     Pool,
     /// The stack of the thread that processes the frame.
@@ -60,16 +60,16 @@ enum Source {
 impl Lane {
     /// Creates a camera for frames of one size.
     #[must_use]
-    pub fn new(way: Way, size: Size) -> Self {
-        let source = match way {
-            Way::Pool => Source::Pool,
-            Way::Stacked => Source::Stacked,
-            Way::Vec => Source::Heap,
-            Way::Kept => Source::Kept(Box::new(Kept::new(size))),
+    pub fn new(source: TemporarySource, size: Size) -> Self {
+        let source = match source {
+            TemporarySource::Pool => Source::Pool,
+            TemporarySource::Stacked => Source::Stacked,
+            TemporarySource::Vec => Source::Heap,
+            TemporarySource::Kept => Source::Kept(Box::new(Kept::new(size))),
             #[cfg(feature = "bump-scope")]
-            Way::BumpScope => Source::Arena(bump_scope::Bump::new()),
+            TemporarySource::BumpScope => Source::Arena(bump_scope::Bump::new()),
             #[cfg(feature = "wgpu")]
-            Way::Wgpu => Source::Wgpu(None),
+            TemporarySource::Wgpu => Source::Wgpu(None),
         };
         Self { camera: Camera::new(size), source }
     }

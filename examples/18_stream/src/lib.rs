@@ -5,7 +5,7 @@
 //! same pictures.
 //!
 //! [`frame()`] is the whole program, generic over [`Scratch`]. It serves all versions except the
-//! kept buffers, for which [`ways::kept`] does the same by hand. The other modules create the
+//! kept buffers, for which [`sources::kept`] does the same by hand. The other modules create the
 //! frames from a photograph, and measure.
 
 mod camera;
@@ -24,14 +24,14 @@ mod resident;
 mod scratch;
 mod serve;
 mod size;
+pub mod sources;
 mod steps;
-pub mod ways;
 
 pub use camera::Camera;
 pub use commands::main;
 pub use film::Film;
 pub use frame::frame;
-pub use lane::{Lane, Way};
+pub use lane::{Lane, TemporarySource};
 pub use plane::Plane;
 pub use record::Record;
 pub use scratch::{Sample, Scratch};

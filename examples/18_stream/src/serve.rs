@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::Failure;
 use crate::churn::Churn;
 use crate::film::Film;
-use crate::lane::{Lane, Way};
+use crate::lane::{Lane, TemporarySource};
 use crate::record::Record;
 use crate::resident::Resident;
 
@@ -28,13 +28,18 @@ pub(crate) struct Service {
 
 impl Service {
     /// Creates one camera per worker. A single worker is the calling thread.
-    pub(crate) fn new(film: Film, way: Way, workers: usize, churns: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        film: Film,
+        source: TemporarySource,
+        workers: usize,
+        churns: bool,
+    ) -> Result<Self, Failure> {
         let resident = Resident::new();
         let build = || rayon::ThreadPoolBuilder::new().num_threads(workers).build();
         let own_workers = (workers > 1).then(build).transpose()?;
         let churn = churns.then(Churn::new);
         let resident_before = resident.bytes();
-        let lanes = (0..workers.max(1)).map(|_| Lane::new(way, film.size())).collect();
+        let lanes = (0..workers.max(1)).map(|_| Lane::new(source, film.size())).collect();
         Ok(Self { film, lanes, workers: own_workers, churn, resident, resident_before, frames: 0 })
     }
 

@@ -9,7 +9,7 @@ use std::alloc::System;
 use clap::ValueEnum;
 use pool_facade::prelude::*;
 use pool_stream::heap::Counting;
-use pool_stream::{Film, Lane, Record, Size, Way};
+use pool_stream::{Film, Lane, Record, Size, TemporarySource};
 
 #[global_allocator]
 static ALLOCATOR: Counting<System> = Counting(System);
@@ -25,10 +25,10 @@ fn film(size: Size) -> Film {
 
 /// Returns `true` if this source of temporaries can be tested. One of the sources requires an
 /// adapter.
-fn is_there(way: Way) -> bool {
+fn is_there(source: TemporarySource) -> bool {
     #[cfg(feature = "wgpu")]
-    if way == Way::Wgpu {
-        return match pool_stream::ways::on_wgpu::adapter() {
+    if source == TemporarySource::Wgpu {
+        return match pool_stream::sources::on_wgpu::adapter() {
             Ok(adapter) => {
                 println!("wgpu: {adapter}");
                 true
@@ -39,15 +39,15 @@ fn is_there(way: Way) -> bool {
             }
         };
     }
-    Way::value_variants().contains(&way)
+    TemporarySource::value_variants().contains(&source)
 }
 
 #[test]
 fn every_way_makes_the_same_pictures() {
     for size in [SMALL, Size { width: 97, height: 61 }] {
         let film = film(size);
-        let ways = Way::value_variants().iter().filter(|way| is_there(**way));
-        let mut lanes: Vec<Lane> = ways.map(|way| Lane::new(*way, size)).collect();
+        let sources = TemporarySource::value_variants().iter().filter(|source| is_there(**source));
+        let mut lanes: Vec<Lane> = sources.map(|source| Lane::new(*source, size)).collect();
         let mut seen = Vec::new();
         for number in 0..2 * LOOP {
             let checksums = lanes.iter_mut().map(|lane| {
@@ -71,12 +71,12 @@ fn steady(record: Record) -> (u64, u64, Option<u64>) {
 
 #[test]
 fn a_pooled_frame_asks_for_nothing_and_stays_where_it_was() {
-    assert_steady(Way::Pool, || local::<Cpu>().stats());
+    assert_steady(TemporarySource::Pool, || local::<Cpu>().stats());
 }
 
 #[test]
 fn a_stacked_frame_asks_for_nothing_and_stays_where_it_was() {
-    assert_steady(Way::Stacked, || local::<Stacked<Cpu>>().stats());
+    assert_steady(TemporarySource::Stacked, || local::<Stacked<Cpu>>().stats());
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_stacked_frame_asks_for_nothing_and_stays_where_it_was() {
 fn a_stack_holds_at_most_what_an_arena_does() {
     for size in [SMALL, Size { width: 97, height: 61 }, Size { width: 320, height: 240 }] {
         let film = film(size);
-        let held = [Way::Stacked, Way::BumpScope].map(|way| {
-            let mut lane = Lane::new(way, size);
+        let held = [TemporarySource::Stacked, TemporarySource::BumpScope].map(|source| {
+            let mut lane = Lane::new(source, size);
             (0..2 * LOOP).for_each(|number| lane.frame(film.frame(number)).unwrap());
             lane.reserved().unwrap()
         });
@@ -94,9 +94,9 @@ fn a_stack_holds_at_most_what_an_arena_does() {
     }
 }
 
-fn assert_steady(way: Way, stats: impl Fn() -> PoolStats) {
+fn assert_steady(source: TemporarySource, stats: impl Fn() -> PoolStats) {
     let film = film(SMALL);
-    let mut lane = Lane::new(way, SMALL);
+    let mut lane = Lane::new(source, SMALL);
     for number in 0..LOOP {
         lane.measured(film.frame(number)).unwrap();
     }
@@ -120,7 +120,7 @@ fn assert_steady(way: Way, stats: impl Fn() -> PoolStats) {
 #[test]
 fn a_frame_of_vectors_is_seen_to_allocate() {
     let film = film(SMALL);
-    let mut lane = Lane::new(Way::Vec, SMALL);
+    let mut lane = Lane::new(TemporarySource::Vec, SMALL);
     let mut record = lane.measured(film.frame(0)).unwrap();
     for number in 1..LOOP {
         record = lane.measured(film.frame(number)).unwrap();
@@ -131,6 +131,6 @@ fn a_frame_of_vectors_is_seen_to_allocate() {
 #[test]
 fn a_frame_of_another_size_is_refused() {
     let film = film(SMALL);
-    let mut lane = Lane::new(Way::Pool, Size { width: 64, height: 64 });
+    let mut lane = Lane::new(TemporarySource::Pool, Size { width: 64, height: 64 });
     assert!(lane.frame(film.frame(0)).is_err());
 }

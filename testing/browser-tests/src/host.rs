@@ -3,7 +3,9 @@
 use core::arch::wasm32::memory_size;
 
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
-use pool_conformance::{Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all};
+use pool_conformance::{
+    BackendProbe, Ledger, LedgeredBackend, LedgeredContext, SkipReason, run_all,
+};
 use pool_core::{Pool, Stacked};
 use pool_cpu::Cpu;
 use pool_facade::with_pool;
@@ -25,7 +27,7 @@ struct StackedProbe {
     ledger: Ledger,
 }
 
-impl Probe for StackedProbe {
+impl BackendProbe for StackedProbe {
     type Backend = Stacked<LedgeredBackend<Cpu>>;
 
     fn context(&self) -> LedgeredContext<Cpu> {

@@ -25,14 +25,14 @@ fn main() -> ExitCode {
 }
 
 fn measure(criterion: &mut Criterion) -> Result<(), String> {
-    let told = |error: CudaError| error.to_string();
-    let device = Cuda::device(0).map_err(told)?;
+    let wrapped = |error: CudaError| error.to_string();
+    let device = Cuda::device(0).map_err(wrapped)?;
     keep_all_memory(device.context().cu_device()).map_err(|error| error.to_string())?;
     for bytes in BYTES {
         for acquires in ACQUIRES {
             let name = format!("{acquires} of {} KiB", bytes >> 10);
             let mut group = criterion.benchmark_group(name);
-            let mut pool = Pool::<Cuda>::new(device.new_stream().map_err(told)?);
+            let mut pool = Pool::<Cuda>::new(device.new_stream().map_err(wrapped)?);
             scope(&mut group, &mut pool, acquires, bytes);
             let stream = device.context().new_stream().map_err(|error| error.to_string())?;
             raw(&mut group, &stream, acquires, bytes).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use pool_conformance::{Later, Ledger, Probe, SkipReason};
+use pool_conformance::{BackendProbe, Later, Ledger, SkipReason};
 use pool_core::{Element, PodElement, Pool, PoolView, Stacked};
 use pool_cuda::{BlockWatch, Cuda, CudaDevice, DeviceStream, DeviceView, DeviceViewMut};
 
@@ -70,7 +70,7 @@ impl $probe {
     }
 }
 
-impl Probe for $probe {
+impl BackendProbe for $probe {
     type Backend = $backend;
 
     fn context(&self) -> DeviceStream {

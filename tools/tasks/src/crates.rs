@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_of_no_crate_and_other_files_are_told() {
+    fn documents_are_of_no_crate_and_other_files_are_reported() {
         let touched = touched(&["README.md", "core/README.md", "docs/a.svg"]);
         assert!(touched.changed.is_empty() && touched.dependents.is_empty());
         assert_eq!(Vec::from_iter(touched.elsewhere), ["docs/a.svg"]);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_of_one_workspace_are_told_from_those_of_another() {
+    fn crates_of_one_workspace_are_distinguished_from_those_of_another() {
         let crates = crates();
         let both = touched(&["plan/src/lib.rs"]);
         let both: BTreeSet<_> = both.changed.union(&both.dependents).cloned().collect();

@@ -11,7 +11,8 @@
 // changes, checks, features, files, loops, programs, tally, toolchains, workspace: nothing
 // crates: changes, workspace
 // imports: checks, workspace
-// links, words: checks, programs, workspace
+// links: checks, programs, workspace
+// words: checks, imports, programs, workspace
 // source: programs
 // steps: changes, tally, workspace
 // quick: changes, crates, steps, workspace

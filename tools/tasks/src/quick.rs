@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn other_workspaces_check_themselves_and_other_files_are_told() {
+    fn other_workspaces_check_themselves_and_other_files_are_reported() {
         let quick = Quick {
             others: vec!["planner"],
             unchecked: vec![".ci/run".to_owned()],

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_a_limit_is_told() {
+    fn what_is_above_a_limit_is_reported() {
         let budget = Budget::parse("# kernel\naxpy\t16\t0\nold\t8\t0\n").unwrap();
         assert_eq!(budget.complaint(&need("axpy", 16, 0)), None);
         assert!(budget.complaint(&need("axpy", 17, 0)).unwrap().contains("17 registers"));

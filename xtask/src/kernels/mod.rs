@@ -216,7 +216,7 @@ mod tests {
     use tasks::workspace::{self, Workspace};
 
     #[test]
-    fn the_first_differing_line_is_told() {
+    fn the_first_differing_line_is_reported() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), None);
         assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2: \"b\" and not \"c\"");
         assert_eq!(difference("a\nb\n", "a\nb").unwrap(), "4 bytes and not 3");

@@ -60,7 +60,7 @@ mod tests {
     use super::Sources;
 
     #[test]
-    fn files_are_told_apart_by_their_endings() {
+    fn files_are_distinguished_by_their_endings() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["b.cu", "a.cu", "c.cuh", "a.ptx", "old.ptx", "budget.tsv"] {
             std::fs::write(directory.path().join(name), name).unwrap();

@@ -61,7 +61,7 @@ pub(super) const AREAS: &[Area] = &[
         seconds: 16,
     },
     Area {
-        directory: "crates/pool-graph/src/book",
+        directory: "crates/pool-graph/src/ledger",
         package: "pool-graph",
         tested_by: &["pool-graph"],
         // This module does not use CUDA, and the bindings take longer to build than everything

@@ -147,7 +147,7 @@ mod tests {
         let [survived] = &outcomes.survived[..] else { panic!("one survives") };
         assert!(survived.ends_with("replace && with || in check_sharing"), "{survived}");
         let [hung] = &outcomes.hung[..] else { panic!("one hangs") };
-        assert!(hung.starts_with("crates/pool-graph/src/book/mod.rs:109:34: "), "{hung}");
+        assert!(hung.starts_with("crates/pool-graph/src/ledger/mod.rs:109:34: "), "{hung}");
     }
 
     #[test]

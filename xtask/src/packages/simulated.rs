@@ -52,7 +52,7 @@ const PLANTED: &[(&str, &[&str])] = &[
 
 /// A variable with an invalid value. The error contains both.
 const WRONG: (&str, &str) = ("CUDA_SIM_DEVICES", "9");
-const TOLD: &str = "CUDA_SIM_DEVICES=\"9\": it takes a whole number from 1 to 4";
+const REPORTED: &str = "CUDA_SIM_DEVICES=\"9\": it takes a whole number from 1 to 4";
 
 /// The copy of the crate and its build directory.
 struct Copy {
@@ -85,7 +85,7 @@ pub(super) fn check(
             copy.is_red(&["--features", feature], None, parts)?,
         );
     }
-    checks.that("an invalid variable is reported", copy.is_red(&[], Some(WRONG), &[TOLD])?);
+    checks.that("an invalid variable is reported", copy.is_red(&[], Some(WRONG), &[REPORTED])?);
     Ok(())
 }
 

@@ -230,8 +230,8 @@ fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(commands.into_iter().map(with_cases).collect())
 }
 
-/// Runs the suite of `pool-wgpu` under Khronos' validation layers. They crash at times if several threads use devices, so
-/// it runs on one thread.
+/// Runs the suite of `pool-wgpu` under Khronos' validation layers. They crash at times if several
+/// threads use devices, so it runs on one thread.
 fn wgpu_under_layers() -> Invocation {
     let test = Invocation::tests("test --test suite --no-fail-fast").with(packages(&["pool-wgpu"]));
     test.with(["--", "--test-threads=1"]).variable("POOL_VULKAN_LAYERS", "1")
@@ -536,7 +536,8 @@ fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
 fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let test = sanitized(setting, "address", "test --lib --tests")?.on(&nightly);
-    let test = test.with(old_features_in(MIRI_CRATES)).with(["--", "--skip", "every_liar"]);
+    let test =
+        test.with(old_features_in(MIRI_CRATES)).with(["--", "--skip", "every_faulty_backend"]);
     Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
 }
 

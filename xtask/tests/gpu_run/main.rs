@@ -186,7 +186,7 @@ fn a_manifest_without_needs_is_2() {
 }
 
 #[test]
-fn a_simulated_driver_is_told_everywhere() {
+fn a_simulated_driver_is_reported_everywhere() {
     let look =
         r#"[ "${LD_LIBRARY_PATH##*/}" = driver ] && [ -f "$LD_LIBRARY_PATH/libcuda.so.1" ] && "#;
     let fake = Fake::new().test("one", &format!("{look}{PASSING}")).counts(1);

@@ -1,6 +1,6 @@
 //! Test cases for blocks and their views. Blocks must not overlap, and their addresses and lengths
-//! must match the ledger. Every view must lie within its block, and must have the requested length.
-//! Writing to one view must not change another view.
+//! must match the ledger. Every view must mistake within its block, and must have the requested
+//! length. Writing to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -8,9 +8,9 @@ use super::case::{Case, Outcome};
 use super::initial_content::InitialContent;
 use super::world::World;
 use crate::element::{Sample, samples};
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("the ledger has every block of the pool, and no other", accounts),
         Case::lexical("views are aligned, and within blocks of their own", places),
@@ -23,7 +23,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn accounts<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());
     }
@@ -47,7 +47,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
-fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn places<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let mut blocks = Vec::new();
     for &length in LENGTHS {
@@ -66,7 +66,7 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 
 /// Returns the start and the minimum length of a block, given a view of the whole block. If the
 /// pool uses the stack layout, the function returns the start and the length of the view itself.
-fn place<P: Probe, T: Sample>(
+fn place<P: BackendProbe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
 ) -> (usize, usize) {
@@ -83,7 +83,7 @@ fn place<P: Probe, T: Sample>(
     (at, size)
 }
 
-fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn empty<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for _ in 0..2 {
         let words = scope.try_acquire_zeroed::<f64, _>(0)?;
@@ -106,7 +106,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     Ok(())
 }
 
-fn lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn lengths<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let scope = pool.scope();
@@ -122,14 +122,17 @@ fn lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-fn parts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn parts<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     parts_of::<P, u8>(world, pool)?;
     parts_of::<P, u32>(world, pool)?;
     parts_of::<P, [u8; 3]>(world, pool)?;
     parts_of::<P, [f32; 3]>(world, pool)
 }
 
-fn parts_of<P: Probe, T: Sample>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn parts_of<P: BackendProbe, T: Sample>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
     let lengths: &[usize] = if cfg!(miri) { &[1, 5] } else { &[1, 5, 67] };
     for &length in lengths {
         for at in [0, 1, length / 2, length] {
@@ -153,13 +156,13 @@ fn parts_of<P: Probe, T: Sample>(world: &World<'_, P>, pool: &mut Pool<P::Backen
     Ok(())
 }
 
-fn shared<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn shared<P: BackendProbe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     shared_of::<P, u8>(world, pool)?;
     shared_of::<P, f64>(world, pool)?;
     shared_of::<P, [f32; 3]>(world, pool)
 }
 
-fn shared_of<P: Probe, T: Sample>(
+fn shared_of<P: BackendProbe, T: Sample>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -184,7 +187,7 @@ fn shared_of<P: Probe, T: Sample>(
     Ok(())
 }
 
-fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
     let mut left = scope.try_acquire::<u64, _>(40)?;
     world.write(&mut left, 1);
@@ -217,7 +220,7 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
 
 /// Checks arrays that nearly fill their blocks. Each block has room for one more element, but not
 /// for three. In ordinary memory, only a sanitizer detects a write past the end of a block.
-fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn stays<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();
     let is_full = |&length: &usize| {

@@ -8,24 +8,25 @@ use pool_core::{DynamicPool, Pool, PoolBackend, PoolError, error_chain};
 use super::world::World;
 use crate::ledger::{BlockCounts, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation, text};
-use crate::probe::{Failure, Probe, SkipReason, Watching};
+use crate::probe::{BackendProbe, Failure, SkipReason, Watching};
 
 /// The result of a case.
 pub(super) type Outcome<P> = Result<(), Failure<P>>;
 
-type OnPool<P> = fn(&World<'_, P>, &mut Pool<<P as Probe>::Backend>) -> Outcome<P>;
-type OnDynamicPool<P> = fn(&World<'_, P>, &mut DynamicPool<<P as Probe>::Backend>) -> Outcome<P>;
+type OnPool<P> = fn(&World<'_, P>, &mut Pool<<P as BackendProbe>::Backend>) -> Outcome<P>;
+type OnDynamicPool<P> =
+    fn(&World<'_, P>, &mut DynamicPool<<P as BackendProbe>::Backend>) -> Outcome<P>;
 
 /// One acceptance case.
 #[derive(Debug)]
-pub struct Case<P: Probe> {
+pub struct Case<P: BackendProbe> {
     name: &'static str,
     body: Body<P>,
     is_long: bool,
 }
 
 #[derive(Debug)]
-enum Body<P: Probe> {
+enum Body<P: BackendProbe> {
     Lexical(OnPool<P>),
     Dynamic(OnDynamicPool<P>),
 }
@@ -43,7 +44,7 @@ pub enum Ending {
     Skipped(SkipReason),
 }
 
-impl<P: Probe> Case<P> {
+impl<P: BackendProbe> Case<P> {
     pub(super) fn lexical(name: &'static str, body: OnPool<P>) -> Self {
         Self { name, body: Body::Lexical(body), is_long: false }
     }
@@ -104,7 +105,7 @@ impl<P: Probe> Case<P> {
 }
 
 /// Runs the body of a case. Returns the result of the case, or the message of the failed check.
-fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
+fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
         Ok(Err(PoolError::OutOfMemory { .. })) => Ok(Ending::Refused),
@@ -117,10 +118,10 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
 /// Checks the pool after a case, and drops the pool. Only the first failure is reported, because a
 /// panic while the pool is dropped would otherwise hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
-    let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
-    let checked =
-        ended.and_then(|ending| catch_quietly(|| check(&mut pool)).map(|()| ending).map_err(told));
-    let dropped = catch_quietly(|| drop(pool)).map_err(told);
+    let failure = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
+    let checked = ended
+        .and_then(|ending| catch_quietly(|| check(&mut pool)).map(|()| ending).map_err(failure));
+    let dropped = catch_quietly(|| drop(pool)).map_err(failure);
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
@@ -129,7 +130,7 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
 /// Checks that no block was misused and that no block is still allocated.
-fn check_ledger<P: Probe>(probe: &P) {
+fn check_ledger<P: BackendProbe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());
     assert!(faults.is_empty(), "{AFTERWARDS}blocks were misused: {faults:?}");
@@ -139,4 +140,4 @@ fn check_ledger<P: Probe>(probe: &P) {
 }
 
 /// The error type of the probe's backend, which is needed to match on a `PoolError`.
-pub(super) type BackendError<P> = <<P as Probe>::Backend as PoolBackend>::Error;
+pub(super) type BackendError<P> = <<P as BackendProbe>::Backend as PoolBackend>::Error;

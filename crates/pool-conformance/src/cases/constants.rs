@@ -8,9 +8,9 @@ use pool_core::{
 use super::case::{Case, Outcome};
 use super::world::World;
 use crate::element::samples;
-use crate::probe::{Failure, Probe};
+use crate::probe::{BackendProbe, Failure};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::dynamic("constants stay where and what they are beside scopes", stay),
         Case::dynamic("constants are read in parts and copied beside scopes", read_beside),
@@ -30,7 +30,7 @@ struct Constants {
 }
 
 impl Constants {
-    fn upload<P: Probe>(pool: &mut DynamicPool<P::Backend>) -> Result<Self, Failure<P>> {
+    fn upload<P: BackendProbe>(pool: &mut DynamicPool<P::Backend>) -> Result<Self, Failure<P>> {
         Ok(Self {
             weights: pool.try_acquire_from(&samples::<f32>(1, LENGTH))?,
             table: pool.try_acquire_from(&samples::<u16>(2, LENGTH))?,
@@ -39,7 +39,7 @@ impl Constants {
     }
 
     /// Checks the contents of the constants, and returns the addresses of the constants.
-    fn check<P: Probe>(
+    fn check<P: BackendProbe>(
         &self,
         world: &World<'_, P>,
         constants: &Handles<'_, P::Backend>,
@@ -53,7 +53,7 @@ impl Constants {
     }
 }
 
-fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn stay<P: BackendProbe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     let handles = Constants::upload::<P>(pool)?;
     let mut places = Vec::new();
     let mut growths = Vec::new();
@@ -82,7 +82,10 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     Ok(())
 }
 
-fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn read_beside<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
@@ -108,7 +111,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     Ok(())
 }
 
-fn made_of_temporaries<P: Probe>(
+fn made_of_temporaries<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -134,7 +137,7 @@ fn made_of_temporaries<P: Probe>(
     Ok(())
 }
 
-fn copy<P: Probe>(
+fn copy<P: BackendProbe>(
     constants: &mut Handles<'_, P::Backend>,
     to: Handle<u32>,
     from: <P::Backend as PoolBackend>::ViewRef<'_, u32>,

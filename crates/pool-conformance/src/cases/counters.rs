@@ -7,9 +7,9 @@ use pool_core::{Pool, Scope};
 use super::case::{Case, Outcome};
 use super::world::World;
 use crate::panics::{catch_planned, panic_as_planned};
-use crate::probe::{Failure, Probe, View};
+use crate::probe::{BackendProbe, Failure, View};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("counters go 1 2 3 2 1 0", counters),
         Case::lexical("counters over several slot tables", counters_over_tables),
@@ -20,7 +20,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn counters<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut one = pool.scope();
     one.try_acquire::<u8, _>(1)?;
     world.assert_active(one.active_slots(), 1, "slots that are handed out");
@@ -45,7 +45,10 @@ fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
 }
 
 /// Checks the counters of outer and inner scopes whose slots extend into further slot tables.
-fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn counters_over_tables<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
     let ends: &[u64] = if cfg!(miri) { &[30] } else { &[0, 29, 30, 31, 32, 61, 62, 63] };
     for &taken in ends {
         let mut outer = pool.scope();
@@ -81,7 +84,7 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
 }
 
 /// Acquires an array and writes to it, without access to the arrays that the caller has acquired.
-fn helper<'s, P: Probe>(
+fn helper<'s, P: BackendProbe>(
     world: &World<'_, P>,
     scope: &Scope<'s, P::Backend>,
     seed: u64,
@@ -91,7 +94,7 @@ fn helper<'s, P: Probe>(
     Ok(view)
 }
 
-fn inner_helper<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn inner_helper<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for _ in 0..3 {
         let mut outer = pool.scope();
         let held = helper(world, &outer, 1)?;
@@ -108,7 +111,10 @@ fn inner_helper<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> 
     Ok(())
 }
 
-fn caught_in_the_middle<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn caught_in_the_middle<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
     let mut outer = pool.scope();
     let held = helper(world, &outer, 1)?;
     {
@@ -136,7 +142,10 @@ fn caught_in_the_middle<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
     Ok(())
 }
 
-fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn value_survives<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
     let mut outer = pool.scope();
     let mut value = outer.try_acquire::<f64, _>(1)?;
     world.write(&mut value, 42);
@@ -162,7 +171,7 @@ fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
 }
 
 /// Opens an inner scope, two calls below the function that opened the outer scope.
-fn opens_its_own<P: Probe>(
+fn opens_its_own<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
 ) -> Result<Vec<f32>, Failure<P>> {
@@ -171,8 +180,11 @@ fn opens_its_own<P: Probe>(
     Ok(world.probe.read(&view))
 }
 
-fn plain_function<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    fn plain<P: Probe>(
+fn plain_function<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
+    fn plain<P: BackendProbe>(
         world: &World<'_, P>,
         scope: &mut Scope<'_, P::Backend>,
     ) -> Result<usize, Failure<P>> {

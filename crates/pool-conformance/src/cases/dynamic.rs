@@ -8,9 +8,9 @@ use super::case::{Case, Outcome};
 use super::world::World;
 use crate::element::samples;
 use crate::panics::{catch_planned, panic_as_planned};
-use crate::probe::{Failure, Probe};
+use crate::probe::{BackendProbe, Failure};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::dynamic("dynamic counters go 1 2 3 2 1 0", counters),
         Case::dynamic("rewinding at the root is a reset, as often as one likes", at_the_root),
@@ -24,7 +24,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-fn counters<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn counters<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for expected in 1..=3 {
         assert_eq!(pool.try_checkpoint()?, expected);
         pool.try_acquire::<u8>(expected)?;
@@ -37,7 +37,10 @@ fn counters<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     Ok(())
 }
 
-fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn at_the_root<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     for round in 0..3 {
         let handle = pool.try_acquire::<f64>(10)?;
         world.write(&mut pool.get_mut(handle)?, round);
@@ -59,7 +62,7 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     Ok(())
 }
 
-fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     let fill = |pool: &mut DynamicPool<P::Backend>| -> Outcome<P> {
         for length in 1..=5 {
             pool.try_checkpoint()?;
@@ -76,7 +79,9 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     fill(pool)?;
     for asked in [6, 7, usize::MAX] {
         match pool.rewind_to(asked) {
-            Err(PoolError::NoSuchCheckpoint { asked: told, top: 5 }) => assert_eq!(told, asked),
+            Err(PoolError::NoSuchCheckpoint { asked: reported, top: 5 }) => {
+                assert_eq!(reported, asked);
+            }
             other => panic!("a depth that there is not: {:?}", other.is_ok()),
         }
         assert_eq!(
@@ -91,7 +96,10 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
 /// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
 /// than are active only after a reset, or after a rewind past the checkpoint. Both a reset and a
 /// rewind remove the checkpoint from the stack, so no such checkpoint remains.
-fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn never_raises<P: BackendProbe>(
+    _: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;
     }
@@ -113,7 +121,7 @@ fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) 
     Ok(())
 }
 
-fn value_survives<P: Probe>(
+fn value_survives<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -136,7 +144,7 @@ fn value_survives<P: Probe>(
     Ok(())
 }
 
-fn refused_handles<P: Probe>(
+fn refused_handles<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -164,17 +172,20 @@ fn refused_handles<P: Probe>(
     Ok(())
 }
 
-fn expect_stale<P: Probe>(error: Option<Failure<P>>, slot: usize, active: usize) {
+fn expect_stale<P: BackendProbe>(error: Option<Failure<P>>, slot: usize, active: usize) {
     match error {
-        Some(PoolError::StaleHandle { slot: told, active: told_active }) => {
-            assert_eq!((told, told_active), (slot, active));
+        Some(PoolError::StaleHandle { slot: reported, active: reported_active }) => {
+            assert_eq!((reported, reported_active), (slot, active));
         }
         Some(other) => panic!("the wrong error: {other}"),
         None => panic!("a stale handle was accepted"),
     }
 }
 
-fn disjoint<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn disjoint<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     let [a, b, c] = [3, 4, 5].map(|length| pool.try_acquire::<f32>(length));
     let (a, b, c) = (a?, b?, c?);
     {
@@ -192,7 +203,10 @@ fn disjoint<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) 
     Ok(())
 }
 
-fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn zero_length<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     let none = pool.try_acquire::<f64>(0)?;
     let also = pool.try_acquire_zeroed::<bool>(0)?;
     assert_eq!((pool.active_slots(), pool.stats().reserved_bytes), (2, 0));
@@ -201,7 +215,7 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     Ok(())
 }
 
-fn split<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn split<P: BackendProbe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     let below = pool.try_acquire::<f64>(30)?;
     world.write(&mut pool.get_mut(below)?, 1);
     let caught = catch_planned(|| -> Outcome<P> {

@@ -8,9 +8,9 @@ use super::case::{Case, Outcome};
 use super::initial_content::InitialContent;
 use super::world::World;
 use crate::element::{Sample, samples};
-use crate::probe::{Probe, SkipReason};
+use crate::probe::{BackendProbe, SkipReason};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("a block comes back after work elsewhere", handed_out),
         Case::lexical("a block is freed after work elsewhere", freed),
@@ -23,7 +23,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 }
 
 /// Writes to a view from another queue. Returns `false` if the backend has no other queue.
-fn elsewhere<P: Probe, T: Sample + PodElement>(
+fn elsewhere<P: BackendProbe, T: Sample + PodElement>(
     world: &World<'_, P>,
     view: &mut <P::Backend as PoolBackend>::View<'_, T>,
     seed: u64,
@@ -33,7 +33,7 @@ fn elsewhere<P: Probe, T: Sample + PodElement>(
     world.offered(world.probe.write_elsewhere(view, &content)).is_some()
 }
 
-fn handed_out<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn handed_out<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for given in InitialContent::ALL {
         for length in [1, 300] {
             let mut scope = pool.scope();
@@ -55,7 +55,7 @@ fn handed_out<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn freed<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for round in 0..3 {
         {
             let scope = pool.scope();
@@ -76,7 +76,7 @@ fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     Ok(())
 }
 
-fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn other_slots<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
     let mut held = scope.try_acquire_zeroed::<f32, _>(50)?;
     if !elsewhere::<P, f32>(world, &mut held, 1, 50) {
@@ -95,7 +95,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 
 /// Checks pools of an `ArmingBackend` that wraps the tested backend. The views of an
 /// `ArmingBackend` arm their slots even if the views of the tested backend do not.
-fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
+fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {
         Some(forms) => forms.check_reuse(&|| world.probe.context()),

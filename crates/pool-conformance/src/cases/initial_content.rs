@@ -4,7 +4,7 @@
 use pool_core::{AcquireResult, Scope};
 
 use crate::element::{Sample, samples};
-use crate::probe::Probe;
+use crate::probe::BackendProbe;
 
 /// The initial contents of a new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl InitialContent {
 
     /// Acquires elements with these contents. `seed` determines the value of all elements, or the
     /// elements to copy.
-    pub(super) fn acquire<'s, P: Probe, T: Sample>(
+    pub(super) fn acquire<'s, P: BackendProbe, T: Sample>(
         self,
         probe: &P,
         scope: &Scope<'s, P::Backend>,

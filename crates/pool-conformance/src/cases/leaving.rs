@@ -9,9 +9,9 @@ use pool_core::{Pool, PoolError, Scope};
 use super::case::{BackendError, Case, Outcome};
 use super::world::World;
 use crate::panics::{catch_planned, panic_as_planned};
-use crate::probe::{Failure, Probe};
+use crate::probe::{BackendProbe, Failure};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("panics, returns, `?` and breaks restore the outer scope", every_way),
         Case::lexical("scopes and views are forgotten at every level", forgotten),
@@ -19,7 +19,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn every_way<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut outer = pool.scope();
     let mut held = outer.try_acquire::<u8, _>(50)?;
     world.write(&mut held, 1);
@@ -62,7 +62,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 }
 
 /// Acquires one array in a scope and another array in a nested scope, and then calls `end`.
-fn take_two_levels<P: Probe>(
+fn take_two_levels<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
     end: impl FnOnce(),
@@ -78,7 +78,7 @@ fn take_two_levels<P: Probe>(
     Ok(())
 }
 
-fn returns_early<P: Probe>(
+fn returns_early<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
 ) -> Result<usize, Failure<P>> {
@@ -93,7 +93,10 @@ fn returns_early<P: Probe>(
     Ok(0)
 }
 
-fn question_mark<P: Probe>(world: &World<'_, P>, scope: &mut Scope<'_, P::Backend>) -> Outcome<P> {
+fn question_mark<P: BackendProbe>(
+    world: &World<'_, P>,
+    scope: &mut Scope<'_, P::Backend>,
+) -> Outcome<P> {
     let mut inner = scope.scope();
     take_two_levels(world, &mut inner, || ())?;
     inner.try_acquire::<f64, _>(5)?;
@@ -101,7 +104,7 @@ fn question_mark<P: Probe>(world: &World<'_, P>, scope: &mut Scope<'_, P::Backen
     panic!("more bytes than an address space were given")
 }
 
-fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn forgotten<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for _ in 0..3 {
         let mut outer = pool.scope();
         let mut held = outer.try_acquire::<f32, _>(20)?;
@@ -124,7 +127,7 @@ fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-fn outlives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn outlives<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut outer = pool.scope();
     let mut held = outer.try_acquire::<u16, _>(4)?;
     world.write(&mut held, 1);

@@ -9,9 +9,9 @@ use super::case::{Case, Outcome};
 use super::initial_content::InitialContent;
 use super::world::World;
 use crate::element::{Sample, samples};
-use crate::probe::Probe;
+use crate::probe::BackendProbe;
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::long("zeroing reaches the last of a mebibyte", |world, pool| {
             of_all_sizes::<P>(world, pool, InitialContent::Zeros)
@@ -31,7 +31,7 @@ const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 /// The value that replaces `MOST` in runs that repeat a case once for each allocation.
 const MOST_SWEPT: u32 = 8;
 
-fn of_all_sizes<P: Probe>(
+fn of_all_sizes<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
     given: InitialContent,
@@ -47,7 +47,7 @@ fn of_all_sizes<P: Probe>(
     of_size::<P, [u64; 2]>(world, pool, given)
 }
 
-fn of_size<P: Probe, T: Sample>(
+fn of_size<P: BackendProbe, T: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
     given: InitialContent,

@@ -21,7 +21,7 @@ mod steady;
 mod views;
 mod world;
 
-use crate::probe::Probe;
+use crate::probe::BackendProbe;
 pub(crate) use case::AFTERWARDS;
 pub use case::{Case, Ending};
 pub use elsewhere::NO_HOST_FORMS;
@@ -32,7 +32,7 @@ pub use elsewhere::NO_HOST_FORMS;
 /// # Panics
 ///
 /// Panics if a check fails. The message contains the name of the case.
-pub fn run_all<P: Probe>(probe: &P) {
+pub fn run_all<P: BackendProbe>(probe: &P) {
     for case in all::<P>() {
         match case.run(probe) {
             Ending::Passed => {}
@@ -44,7 +44,7 @@ pub fn run_all<P: Probe>(probe: &P) {
 
 /// Returns every acceptance case.
 #[must_use]
-pub fn all<P: Probe>() -> Vec<Case<P>> {
+pub fn all<P: BackendProbe>() -> Vec<Case<P>> {
     let groups = [
         blocks::cases(),
         views::cases(),

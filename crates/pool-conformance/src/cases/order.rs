@@ -8,10 +8,10 @@ use super::case::{Case, Outcome};
 use super::initial_content::InitialContent;
 use super::world::World;
 use crate::element::{Sample, samples};
-use crate::probe::{Later, Probe};
+use crate::probe::{BackendProbe, Later};
 use crate::sources::Source;
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("zeroing comes after the work of former views", |world, pool| {
             after_former::<P>(world, pool, InitialContent::Zeros)
@@ -53,7 +53,7 @@ const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_00
 
 /// Enqueues work that writes and reads a block through a view, and drops the view. After the view
 /// is dropped, an acquire with another element type fills the block.
-fn after_former<P: Probe>(
+fn after_former<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
     given: InitialContent,
@@ -67,7 +67,7 @@ fn after_former<P: Probe>(
     Ok(())
 }
 
-fn after_work_of<P: Probe, T: Sample, U: Sample>(
+fn after_work_of<P: BackendProbe, T: Sample, U: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
     given: InitialContent,
@@ -93,7 +93,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
 }
 
 /// Checks that work can read and write a view immediately after an acquire has filled the view.
-fn before_later<P: Probe>(
+fn before_later<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
     given: InitialContent,
@@ -106,7 +106,7 @@ fn before_later<P: Probe>(
     Ok(())
 }
 
-fn before_work_of<P: Probe, T: Sample>(
+fn before_work_of<P: BackendProbe, T: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
     given: InitialContent,
@@ -126,7 +126,7 @@ fn before_work_of<P: Probe, T: Sample>(
     Ok(())
 }
 
-fn poison<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn poison<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     pool.configure(PoolConfig::new().poison(true))?;
     let read = {
         let scope = pool.scope();
@@ -144,7 +144,10 @@ fn poison<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn source_is_left<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
     for length in [1, 100, 3_000] {
         let content = samples::<u8>(1, length);
         let source = Source::new(&content);
@@ -178,7 +181,7 @@ impl<'p> Reads<'p> {
 /// The number of rounds that a case runs before it waits.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
-fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut reads = Reads(Vec::new());
     for round in 0..ROUNDS {
         let mut scope = pool.scope();
@@ -194,7 +197,7 @@ fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
 
 /// Acquires two slots, and enqueues work on one slot while the other slot is being filled. In some
 /// rounds, the slots receive longer arrays than before.
-fn enter<'p, P: Probe, T: Sample>(
+fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
     round: usize,
@@ -221,7 +224,7 @@ fn enter<'p, P: Probe, T: Sample>(
 /// commands that any backend is likely to buffer.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
-fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn long_queue<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     pool.scope().try_acquire_zeroed::<u32, _>(64)?;
     let mut reads = Reads(Vec::new());
     for round in 0..LONG {
@@ -239,7 +242,7 @@ fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-fn dynamic_history<P: Probe>(
+fn dynamic_history<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -268,7 +271,7 @@ fn dynamic_history<P: Probe>(
 }
 
 /// Checks that waiting for one pool neither loses another pool's work nor runs that work too early.
-fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn beside<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {
         let (scope, beside) = (pool.scope(), other.scope());

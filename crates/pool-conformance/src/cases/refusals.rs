@@ -9,9 +9,9 @@ use super::case::{Case, Outcome};
 use super::world::World;
 use crate::ledger::{Ledger, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation};
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("a refused allocation is an error, and takes nothing", refused),
         Case::lexical("a refusal that can be made up for is", made_up_for),
@@ -22,7 +22,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 
 /// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no such
 /// ledger, or if a sweep already makes allocations fail.
-fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
+fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
@@ -30,7 +30,7 @@ fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
 /// too small.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
-fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let scope = pool.scope();
     let mut held = scope.try_acquire::<f64, _>(100)?;
@@ -62,7 +62,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn made_up_for<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let scope = pool.scope();
     for length in [10, 100, MORE] {
@@ -77,7 +77,7 @@ fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn out_of_memory<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     // The limit allows two blocks of 8,000 bytes. Another block fits only after idle blocks have
     // been freed.
@@ -100,7 +100,7 @@ fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     Ok(())
 }
 
-fn panics<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn panics<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let mut scope = pool.scope();
     let mut held = scope.try_acquire::<f64, _>(100)?;

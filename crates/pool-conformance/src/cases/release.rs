@@ -5,9 +5,9 @@ use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 
 use super::case::{Case, Outcome};
 use super::world::World;
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("trim with two active and two inactive slots frees two", trim),
         Case::dynamic("trim of a dynamic pool with two active and two inactive", trim_dynamic),
@@ -20,16 +20,16 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 
 /// Returns the number of blocks that the backend has allocated for this case, if blocks can be
 /// counted.
-fn blocks<P: Probe>(world: &World<'_, P>) -> Option<usize> {
+fn blocks<P: BackendProbe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)
 }
 
 /// Checks how many blocks were freed, if blocks can be counted.
-fn assert_freed<P: Probe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
+fn assert_freed<P: BackendProbe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
     assert_eq!(blocks(world), before.map(|before| before - freed), "blocks that were freed");
 }
 
-fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn trim<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
     let mut first = scope.try_acquire::<f32, _>(100)?;
     let mut second = scope.try_acquire::<u8, _>(100)?;
@@ -61,7 +61,10 @@ fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     Ok(())
 }
 
-fn trim_dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn trim_dynamic<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     let first = pool.try_acquire::<f32>(100)?;
     let second = pool.try_acquire::<u8>(100)?;
     world.write(&mut pool.get_mut(first)?, 1);
@@ -87,7 +90,7 @@ fn trim_dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backen
 /// The number of elements in a block that is far too large.
 const MANY: usize = if cfg!(miri) { 200_000 } else { 1_000_000 };
 
-fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn compact<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
     let mut held = scope.try_acquire::<f64, _>(10)?;
     world.write(&mut held, 1);
@@ -117,7 +120,10 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-fn compact_in_use<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn compact_in_use<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
     pool.scope().try_acquire::<f64, _>(MANY)?;
     pool.sample_lengths();
     let mut scope = pool.scope();
@@ -135,7 +141,7 @@ fn compact_in_use<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-fn compact_dynamic<P: Probe>(
+fn compact_dynamic<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -161,7 +167,7 @@ fn compact_dynamic<P: Probe>(
     Ok(())
 }
 
-fn clear<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn clear<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     {
         let scope = pool.scope();
         for length in 1..40 {

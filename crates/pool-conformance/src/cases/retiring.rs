@@ -8,9 +8,9 @@ use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 use super::case::{Case, Outcome};
 use super::world::World;
 use crate::element::samples;
-use crate::probe::{Failure, Later, Probe, Watching};
+use crate::probe::{BackendProbe, Failure, Later, Watching};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("a block that grows is freed after its work", growth),
         Case::lexical("a block that is trimmed is freed after its work", trim),
@@ -27,7 +27,7 @@ const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
 /// Enqueues work that uses the blocks of three slots, and then leaves the scope. Returns the most
 /// recently enqueued reads.
-fn work<'p, P: Probe>(
+fn work<'p, P: BackendProbe>(
     world: &World<'p, P>,
     pool: &mut Pool<P::Backend>,
     seed: u64,
@@ -45,7 +45,7 @@ fn work<'p, P: Probe>(
 
 /// Overwrites all memory that was returned to the backend, by acquiring the memory again and
 /// writing to it.
-fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn scribble<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
         let mut view = scope.try_acquire_filled(LENGTH, -1.0_f64)?;
@@ -61,7 +61,7 @@ fn check(reads: Vec<Later<'_, f64>>, seed: u64) {
     }
 }
 
-fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let reads = work(world, pool, 10)?;
     {
         let scope = pool.scope();
@@ -78,7 +78,7 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn trim<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let reads = work(world, pool, 20)?;
     {
         let mut scope = pool.scope();
@@ -97,7 +97,7 @@ fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     Ok(())
 }
 
-fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn compact<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let many = LENGTH * 40;
     pool.scope().try_acquire::<f64, _>(many)?;
     pool.sample_lengths();
@@ -118,7 +118,7 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-fn clear<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn clear<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let reads = work(world, pool, 40)?;
     let blocks = world.probe.held().map_or(3, |held| held.blocks);
     assert_eq!(pool.clear().slots, blocks);
@@ -128,7 +128,7 @@ fn clear<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     Ok(())
 }
 
-fn drop_pool<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn drop_pool<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     let reads = work(world, &mut other, 50)?;
     drop(other);
@@ -137,7 +137,10 @@ fn drop_pool<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+fn dynamic<P: BackendProbe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
     let mut reads = Vec::new();
     for seed in 60..63 {
         let handle = pool.try_acquire_zeroed::<f64>(LENGTH)?;
@@ -159,7 +162,7 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
 
 /// Checks that a block has really been freed when the pool reports it as freed, even if work on the
 /// block was still enqueued. The pool calls `settle` to wait for this work.
-fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn is_back<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());
     }

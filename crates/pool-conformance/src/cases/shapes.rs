@@ -6,13 +6,13 @@ use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
 use super::case::{Case, Outcome};
 use super::world::World;
-use crate::probe::{Failure, Probe};
+use crate::probe::{BackendProbe, Failure};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![Case::lexical("a descriptor is of its own shape", descriptors)]
 }
 
-fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn descriptors<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let shapes: [&[usize]; 6] = [&[4, 5], &[5, 4], &[20], &[2, 2, 5], &[1, 20], &[20, 1]];
     for round in 0..3 {
         for dims in shapes.into_iter().chain(shapes) {
@@ -33,7 +33,7 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 
 /// Acquires an array in the next slot of the scope, and checks the descriptor of the array's shape.
 /// Returns `false` if the probe cannot inspect descriptors.
-fn describes<P: Probe, T: PodElement>(
+fn describes<P: BackendProbe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,
     dims: &[usize],

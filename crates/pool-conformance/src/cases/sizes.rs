@@ -5,9 +5,9 @@ use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
 use super::case::{Case, Outcome};
 use super::world::World;
-use crate::probe::{Failure, Probe, View, Watching};
+use crate::probe::{BackendProbe, Failure, View, Watching};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("products and bytes that overflow are refused", overflow),
         Case::lexical("growing slot 1 leaves slot 2 intact", growth),
@@ -19,7 +19,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn overflow<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let most = isize::MAX as usize;
     let scope = pool.scope();
     let mut held = scope.try_acquire::<f64, _>(4)?;
@@ -58,7 +58,7 @@ fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
+fn expect_error<P: BackendProbe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
     match outcome {
         Ok(_) => panic!("what cannot be was given"),
         Err(error) => error,
@@ -68,7 +68,7 @@ fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
 /// The number of elements that a block grows to.
 const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 
-fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for (first, second) in [(10, 10), (1_000, 10), (LONG / 8, 11)] {
         let scope = pool.scope();
         let mut one = scope.try_acquire::<f32, _>(first)?;
@@ -100,7 +100,7 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-fn shrink<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn shrink<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let address = world.probe.address::<f64>(&pool.scope().try_acquire::<f64, _>(1_000)?);
     let reserved = pool.stats().reserved_bytes;
     assert!(reserved >= 8_000);
@@ -116,7 +116,7 @@ fn shrink<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn zero_length<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let none = scope.try_acquire::<f64, _>(0)?;
     let neither = scope.try_acquire::<f32, _>([3, 0])?;
@@ -145,7 +145,7 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn zero_size<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for length in [0, 1, 1_000, isize::MAX as usize] {
         let scope = pool.scope();
         assert_eq!(scope.try_acquire::<(), _>(length)?.len(), length);
@@ -156,7 +156,7 @@ fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
     // blocks. The limit must meet both conditions even after sizes are rounded up to the alignment.
     // With the stack layout, the first chunk has more room than the small blocks need.
@@ -175,9 +175,9 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         world.write(&mut large, 3);
         match inner.try_acquire::<u8, _>(bytes) {
             Ok(_) => panic!("more than the limit was given"),
-            Err(PoolError::LimitExceeded { requested, reserved, limit: told }) => {
-                assert!(requested >= bytes && requested + reserved > told);
-                assert_eq!((reserved, told), (inner.stats().reserved_bytes, limit));
+            Err(PoolError::LimitExceeded { requested, reserved, limit: reported }) => {
+                assert!(requested >= bytes && requested + reserved > reported);
+                assert_eq!((reserved, reported), (inner.stats().reserved_bytes, limit));
             }
             Err(error) => return Err(error),
         }
@@ -194,7 +194,7 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     Ok(())
 }
 
-fn ranks<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn ranks<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let dims = [3, 2, 1, 2, 2, 3];
     let mut views = vec![

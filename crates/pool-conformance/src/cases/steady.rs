@@ -7,9 +7,9 @@ use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 use super::case::{Case, Outcome};
 use super::world::World;
 use crate::element::Sample;
-use crate::probe::{Failure, Probe, Watching};
+use crate::probe::{BackendProbe, Failure, Watching};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("the same sequence gets the same addresses", addresses),
         Case::dynamic("the same sequence of a dynamic pool", dynamic_addresses),
@@ -24,7 +24,7 @@ const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
 /// Acquires arrays of several types and shapes in nested scopes. Returns the addresses of all
 /// arrays.
-fn pass<P: Probe>(
+fn pass<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
 ) -> Result<[usize; 5], Failure<P>> {
@@ -42,7 +42,7 @@ fn pass<P: Probe>(
     Ok([probe.address(&first), second, third, probe.address(&fourth), probe.address(&fifth)])
 }
 
-fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn addresses<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // Two scopes use slot 1 one after the other, so the block of slot 1 may grow in each of the
     // first two passes.
     pass(world, &mut pool.scope())?;
@@ -60,7 +60,7 @@ fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-fn dynamic_addresses<P: Probe>(
+fn dynamic_addresses<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
 ) -> Outcome<P> {
@@ -91,7 +91,7 @@ fn dynamic_addresses<P: Probe>(
     Ok(())
 }
 
-fn sizes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn sizes<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     never_cold_again::<P, u8>(world, pool)?;
     never_cold_again::<P, u16>(world, pool)?;
     never_cold_again::<P, [u8; 3]>(world, pool)?;
@@ -102,7 +102,7 @@ fn sizes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     never_cold_again::<P, [f64; 3]>(world, pool)
 }
 
-fn never_cold_again<P: Probe, T: Sample + pool_core::PodElement>(
+fn never_cold_again<P: BackendProbe, T: Sample + pool_core::PodElement>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
 ) -> Outcome<P> {
@@ -124,7 +124,7 @@ fn never_cold_again<P: Probe, T: Sample + pool_core::PodElement>(
     Ok(())
 }
 
-fn shapes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn shapes<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let shapes: [&[usize]; 4] = [&[10, 10], &[5, 20], &[2, 50], &[100]];
     for dims in shapes {
         pool.scope().try_acquire::<f64, _>(dims)?;
@@ -144,7 +144,7 @@ fn shapes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-fn modes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn modes<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for poison in [true, false] {
         pool.configure(PoolConfig::new().poison(poison))?;
         for _ in 0..3 {

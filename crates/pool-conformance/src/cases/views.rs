@@ -9,9 +9,9 @@ use pool_core::{LendView, PodElement, Pool, PoolView, PoolViewMut, ShapeError};
 use super::case::{Case, Outcome};
 use super::world::World;
 use crate::element::{Sample, samples};
-use crate::probe::{Probe, View};
+use crate::probe::{BackendProbe, View};
 
-pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("a view is lent, in whole and in parts", lent),
         Case::lexical("parts that are not within a view are refused", not_within),
@@ -35,7 +35,7 @@ const LENGTH: usize = 40;
 /// inside it. Some parts are empty. Most offsets and lengths are not multiples of the word size.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
-fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn lent<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let mut view = scope.try_acquire::<u32, _>(LENGTH)?;
     world.write(&mut view, 1);
@@ -65,7 +65,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     Ok(())
 }
 
-fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn not_within<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let mut view = scope.try_acquire::<f32, _>(LENGTH)?;
     world.write(&mut view, 1);
@@ -97,7 +97,7 @@ const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Give
 impl Given {
     /// Writes the contents to a view. If the contents must be copied from a view, `source` is that
     /// view.
-    fn give<P: Probe, T: Sample>(
+    fn give<P: BackendProbe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,
         source: &mut View<'_, P, T>,
@@ -129,7 +129,7 @@ impl Given {
     }
 }
 
-fn stays_within<P: Probe, T: Sample>(
+fn stays_within<P: BackendProbe, T: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
 ) -> Outcome<P> {
@@ -151,7 +151,7 @@ fn stays_within<P: Probe, T: Sample>(
     Ok(())
 }
 
-fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn in_order<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let mut source = scope.try_acquire_zeroed::<f64, _>(LENGTH)?;
     let mut reads = Vec::new();
@@ -173,7 +173,7 @@ fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn copied<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let mut source = scope.try_acquire::<u16, _>(LENGTH)?;
     let mut copy = scope.try_acquire::<u16, _>(LENGTH)?;
@@ -193,7 +193,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-fn copied_across<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn copied_across<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other = Pool::<P::Backend>::with_config(world.probe.context(), pool.config())?;
     let (scope, elsewhere) = (pool.scope(), other.scope());
     let mut source = elsewhere.try_acquire::<f32, _>(LENGTH)?;
@@ -207,7 +207,7 @@ fn copied_across<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     Ok(())
 }
 
-fn other_lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn other_lengths<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     let mut view = scope.try_acquire::<u32, _>(LENGTH)?;
     let source = scope.try_acquire_zeroed::<u32, _>(LENGTH + 1)?;
@@ -219,12 +219,12 @@ fn other_lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     Ok(())
 }
 
-fn read_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn read_back<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     read_back_as::<P, u8>(world, pool)?;
     read_back_as::<P, f64>(world, pool)
 }
 
-fn read_back_as<P: Probe, T: Sample + PodElement>(
+fn read_back_as<P: BackendProbe, T: Sample + PodElement>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
 ) -> Outcome<P> {

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use pool_core::{DynamicPool, LendView, Pool, PoolView};
 
 use crate::element::{Sample, samples};
-use crate::probe::{Later, Probe, SkipReason, View, Watching};
+use crate::probe::{BackendProbe, Later, SkipReason, View, Watching};
 
 /// The environment in which one case runs.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct World<'p, P> {
     declined: Cell<Option<SkipReason>>,
 }
 
-impl<'p, P: Probe> World<'p, P> {
+impl<'p, P: BackendProbe> World<'p, P> {
     pub(super) fn new(probe: &'p P) -> Self {
         Self {
             probe,
@@ -141,6 +141,6 @@ impl<'p, P: Probe> World<'p, P> {
     }
 }
 
-fn refused<P: Probe>(probe: &P) -> usize {
+fn refused<P: BackendProbe>(probe: &P) -> usize {
     probe.held().map_or(0, |held| held.refused)
 }

@@ -245,8 +245,8 @@ impl Lane {
         }
     }
 
-    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
-    /// the function records a fault and does not call `code`.
+    /// Calls `code` with a range of a block's bytes. If the range does not mistake within the
+    /// block, the function records a fault and does not call `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

@@ -5,7 +5,7 @@ use pool_core::{Element, PodElement};
 
 use super::{DeferredBackend, DeferredView, DeferredViewRef, KeptShape, Queue};
 use crate::ledger::Ledger;
-use crate::probe::{Later, Probe, SkipReason};
+use crate::probe::{BackendProbe, Later, SkipReason};
 
 /// The probe for [`DeferredBackend`]. Each context is a separate queue, and all contexts share one
 /// ledger.
@@ -15,7 +15,7 @@ pub struct DeferredProbe {
     pub ledger: Ledger,
 }
 
-impl Probe for DeferredProbe {
+impl BackendProbe for DeferredProbe {
     type Backend = DeferredBackend;
 
     fn context(&self) -> Queue {

@@ -17,19 +17,19 @@ use super::lane::{Command, DeferredBlock};
 
 /// An exclusive view of elements in deferred memory.
 pub struct DeferredView<'s, T> {
-    part: Part<T>,
+    range: ElementRange<T>,
     slot: AnySlot,
     elements: PhantomData<&'s mut [T]>,
 }
 
 /// A shared view of elements in deferred memory.
 pub struct DeferredViewRef<'s, T> {
-    part: Part<T>,
+    range: ElementRange<T>,
     elements: PhantomData<&'s [T]>,
 }
 
-/// A range of elements in a block. Exclusive views and shared views both contain a `Part`.
-struct Part<T> {
+/// A range of elements in a block. Exclusive views and shared views both contain an `ElementRange`.
+struct ElementRange<T> {
     block: DeferredBlock,
     /// The offset of the first element in the block, in bytes.
     offset: usize,
@@ -45,13 +45,13 @@ impl<T> Clone for DeferredViewRef<'_, T> {
 
 impl<T> Copy for DeferredViewRef<'_, T> {}
 
-impl<T> Clone for Part<T> {
+impl<T> Clone for ElementRange<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Part<T> {}
+impl<T> Copy for ElementRange<T> {}
 
 impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
@@ -59,19 +59,19 @@ impl<'s, T: Element> DeferredView<'s, T> {
     /// The caller must uphold the requirements of [`PoolBackend::view`]. During `'s`, the slot must
     /// hold the block, and no other view of these elements may exist.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
-        Self { part: Part::new(block, length), slot, elements: PhantomData }
+        Self { range: ElementRange::new(block, length), slot, elements: PhantomData }
     }
 
     /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
-        self.part.address()
+        self.range.address()
     }
 
     /// Enqueues a write of `elements`. The number of elements in `elements` must equal the view's
     /// length.
     pub fn write(&mut self, elements: &[T]) {
-        self.part.enqueue(|block, offset| Command::Write {
+        self.range.enqueue(|block, offset| Command::Write {
             block,
             offset,
             bytes: elements_bytes(elements).to_vec(),
@@ -81,16 +81,16 @@ impl<'s, T: Element> DeferredView<'s, T> {
     /// Writes `elements` immediately, before all enqueued work. The number of elements in
     /// `elements` must equal the view's length. Only faulty backends call `write_at_once`.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
-        let Some(buffer) = self.part.block.buffer() else { return };
-        let Part { block, offset, .. } = self.part;
+        let Some(buffer) = self.range.block.buffer() else { return };
+        let ElementRange { block, offset, .. } = self.range;
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
     /// Enqueues a write on another queue, so that the pool cannot see the write. The write runs
     /// after all commands that are already enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
-        let Some(buffer) = self.part.block.buffer() else { return };
-        let Part { block, offset, .. } = self.part;
+        let Some(buffer) = self.range.block.buffer() else { return };
+        let ElementRange { block, offset, .. } = self.range;
         // SAFETY: the view is in use, and the current thread owns the pool, because a view is not
         // `Send`.
         unsafe { self.slot.arm() };
@@ -101,14 +101,14 @@ impl<'s, T: Element> DeferredView<'s, T> {
     /// Waits until all enqueued commands have run, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
-        self.part.read_later()()
+        self.range.read_later()()
     }
 
     /// Enqueues a command that reads the view. The returned function waits for this command, and
     /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
-        Box::new(self.part.read_later())
+        Box::new(self.range.read_later())
     }
 }
 
@@ -117,36 +117,36 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
     pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
-        Self { part: Part::new(block, length), elements: PhantomData }
+        Self { range: ElementRange::new(block, length), elements: PhantomData }
     }
 
     /// Returns the view shifted by `bytes` bytes. Only faulty backends call `moved_by`.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
-        self.part.offset += bytes;
+        self.range.offset += bytes;
         self
     }
 
     /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
-        self.part.address()
+        self.range.address()
     }
 
     /// Waits until all enqueued commands have run, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
-        self.part.read_later()()
+        self.range.read_later()()
     }
 
     /// Enqueues a command that reads the view. The returned function waits for this command, and
     /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
-        Box::new(self.part.read_later())
+        Box::new(self.range.read_later())
     }
 }
 
-impl<T> Part<T> {
+impl<T> ElementRange<T> {
     /// Returns `true` if views of this block make the given deliberate mistake.
     fn has(&self, flaw: ViewFlaw) -> bool {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
@@ -162,7 +162,7 @@ impl<T> Part<T> {
     }
 }
 
-impl<T: Element> Part<T> {
+impl<T: Element> ElementRange<T> {
     fn new(block: DeferredBlock, length: usize) -> Self {
         Self { block, offset: 0, length, element: PhantomData }
     }
@@ -241,8 +241,8 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
     where
         T: Element,
     {
-        let elements = vec![value; self.part.length];
-        if self.part.has(ViewFlaw::FillsEarly) {
+        let elements = vec![value; self.range.length];
+        if self.range.has(ViewFlaw::FillsEarly) {
             self.write_at_once(&elements);
         } else {
             self.write(&elements);
@@ -261,7 +261,7 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
     where
         T: Element,
     {
-        self.part.check_lengths(source.len(), self.part.length)?;
+        self.range.check_lengths(source.len(), self.range.length)?;
         self.write(source);
         Ok(())
     }
@@ -271,23 +271,24 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
         Self: 'a,
         T: Element,
     {
-        self.part.check_lengths(source.part.length, self.part.length)?;
-        let short = usize::from(self.part.has(ViewFlaw::CopiesShort)).min(source.part.length);
-        let source = Part { length: source.part.length - short, ..source.part };
-        let (Some(from), Some(to)) = (source.block.buffer(), self.part.block.buffer()) else {
+        self.range.check_lengths(source.range.length, self.range.length)?;
+        let short = usize::from(self.range.has(ViewFlaw::CopiesShort)).min(source.range.length);
+        let source = ElementRange { length: source.range.length - short, ..source.range };
+        let (Some(from), Some(to)) = (source.block.buffer(), self.range.block.buffer()) else {
             return Ok(());
         };
-        if self.part.has(ViewFlaw::CopiesWhenRead) {
-            let ((read, found), Part { block, offset, .. }) = (source.reading(), self.part);
+        if self.range.has(ViewFlaw::CopiesWhenRead) {
+            let ((read, found), ElementRange { block, offset, .. }) =
+                (source.reading(), self.range);
             to.lane.postpone([read, Command::WriteFound { block, offset, found }]);
             return Ok(());
         }
         let found = source.enqueue_read();
         // Only a wait can order the commands of two queues.
-        if !Rc::ptr_eq(&from.lane, &to.lane) && !self.part.has(ViewFlaw::CopiesAcrossEarly) {
+        if !Rc::ptr_eq(&from.lane, &to.lane) && !self.range.has(ViewFlaw::CopiesAcrossEarly) {
             from.lane.wait();
         }
-        self.part.enqueue(|block, offset| Command::WriteFound { block, offset, found });
+        self.range.enqueue(|block, offset| Command::WriteFound { block, offset, found });
         Ok(())
     }
 }
@@ -301,9 +302,9 @@ impl<'a, T> LendView<'a> for DeferredViewRef<'_, T> {
     }
 
     fn as_view(&'a self) -> DeferredViewRef<'a, T> {
-        let start = self.part.has(ViewFlaw::LendsStart);
-        let offset = if start { 0 } else { self.part.offset };
-        DeferredViewRef { part: Part { offset, ..self.part }, elements: PhantomData }
+        let start = self.range.has(ViewFlaw::LendsStart);
+        let offset = if start { 0 } else { self.range.offset };
+        DeferredViewRef { range: ElementRange { offset, ..self.range }, elements: PhantomData }
     }
 }
 
@@ -312,11 +313,11 @@ impl<'a, T> LendView<'a> for DeferredView<'_, T> {
     type Same = DeferredView<'a, T>;
 
     fn as_view(&'a self) -> DeferredViewRef<'a, T> {
-        DeferredViewRef { part: self.part, elements: PhantomData }
+        DeferredViewRef { range: self.range, elements: PhantomData }
     }
 
     fn reborrow(&'a mut self) -> DeferredView<'a, T> {
-        DeferredView { part: self.part, slot: self.slot, elements: PhantomData }
+        DeferredView { range: self.range, slot: self.slot, elements: PhantomData }
     }
 }
 
@@ -331,8 +332,9 @@ macro_rules! both_kinds {
             where
                 T: PodElement,
             {
-                self.part.check_lengths(self.part.length, destination.len())?;
-                destination.iter_mut().zip(self.part.read_for_host()).for_each(|(to, of)| *to = of);
+                self.range.check_lengths(self.range.length, destination.len())?;
+                let found = self.range.read_for_host();
+                destination.iter_mut().zip(found).for_each(|(to, of)| *to = of);
                 Ok(())
             }
 
@@ -340,25 +342,25 @@ macro_rules! both_kinds {
             where
                 T: PodElement,
             {
-                Ok(self.part.read_for_host())
+                Ok(self.range.read_for_host())
             }
 
             fn len(&self) -> usize {
-                self.part.length
+                self.range.length
             }
 
             fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
-                let Part { block, offset, length, element } = self.part;
-                let anywhere = self.part.has(ViewFlaw::SplitsAnywhere);
+                let ElementRange { block, offset, length, element } = self.range;
+                let anywhere = self.range.has(ViewFlaw::SplitsAnywhere);
                 let index = if anywhere { index.min(length) } else { index };
                 let Some(rest) = length.checked_sub(index) else {
                     return Err(ShapeError::SplitOutOfRange { asked: index, extent: length });
                 };
-                let late = usize::from(self.part.has(ViewFlaw::PartsLate));
+                let late = usize::from(self.range.has(ViewFlaw::PartsLate));
                 let after = offset + (index + late) * size_of::<T>();
-                let before = Part { length: index, ..self.part };
-                let after = Part { block, offset: after, length: rest, element };
-                let view = |part| Self { part, $($field: self.$field,)* elements: PhantomData };
+                let before = ElementRange { length: index, ..self.range };
+                let after = ElementRange { block, offset: after, length: rest, element };
+                let view = |range| Self { range, $($field: self.$field,)* elements: PhantomData };
                 Ok((view(before), view(after)))
             }
         }
@@ -366,9 +368,9 @@ macro_rules! both_kinds {
         impl<T> fmt::Debug for $view<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($view))
-                    .field("block", &self.part.block)
-                    .field("offset", &self.part.offset)
-                    .field("length", &self.part.length)
+                    .field("block", &self.range.block)
+                    .field("offset", &self.range.offset)
+                    .field("length", &self.range.length)
                     .finish_non_exhaustive()
             }
         }

@@ -81,7 +81,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
             call!(panics, scope.scratch | try_scratch(length, align));
         assert_eq!(bytes.len(), length, "scratch memory of another length than asked for");
         let extent = Extent::of(bytes).asked(length + align.saturating_sub(B::ALIGN));
-        return Ok(HeldSlice::of_room(bytes, extent, align, seed));
+        return Ok(HeldSlice::of_uninit(bytes, extent, align, seed));
     }
     let room: &mut [MaybeUninit<T>] = if form == HostForm::Uninit {
         call!(panics, scope.acquire_uninit | try_acquire_uninit(length))
@@ -93,7 +93,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     };
     assert_eq!(room.len(), asked.count(), "room of another length than asked for");
     let extent = Extent::of(room);
-    Ok(HeldSlice::of_room(room, extent, alignment::<B, T>(extent), seed))
+    Ok(HeldSlice::of_uninit(room, extent, alignment::<B, T>(extent), seed))
 }
 
 /// Acquires a slice of elements with any method that initializes the elements.

@@ -23,7 +23,7 @@ pub(crate) use slice::{Extent, HeldSlice};
 
 /// The acquire methods that the scopes of a host backend provide. Generic code can call the host's
 /// acquire methods without knowing at compile time whether its backend is a host backend.
-/// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
+/// [`BackendProbe::host_forms`](crate::BackendProbe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {

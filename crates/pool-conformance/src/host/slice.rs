@@ -54,15 +54,15 @@ impl<'s> HeldSlice<'s> {
 
     /// Stores uninitialized memory in the same way as [`new`](Self::new), but writes only every
     /// second element.
-    pub(super) fn of_room<T: HostSample>(
-        room: &'s mut [MaybeUninit<T>],
+    pub(super) fn of_uninit<T: HostSample>(
+        memory: &'s mut [MaybeUninit<T>],
         extent: Extent,
         alignment: usize,
         seed: u64,
     ) -> Self {
-        let mut room = Room(room);
-        room.rewrite(seed);
-        Self { elements: Box::new(room), extent, alignment, seed }
+        let mut memory = HalfWritten(memory);
+        memory.rewrite(seed);
+        Self { elements: Box::new(memory), extent, alignment, seed }
     }
 
     pub(crate) fn extent(&self) -> Extent {
@@ -121,9 +121,9 @@ impl<T: HostSample> AnySlice for &mut [T] {
 
 /// Uninitialized memory for elements. After the memory has been written, the elements with an even
 /// index are initialized.
-struct Room<'s, T>(&'s mut [MaybeUninit<T>]);
+struct HalfWritten<'s, T>(&'s mut [MaybeUninit<T>]);
 
-impl<T: HostSample> AnySlice for Room<'_, T> {
+impl<T: HostSample> AnySlice for HalfWritten<'_, T> {
     fn start(&self) -> usize {
         self.0.as_ptr().addr()
     }

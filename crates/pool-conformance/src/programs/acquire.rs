@@ -17,7 +17,7 @@ use super::program::{Acquire, Fill, Form, Impossible};
 use crate::element::{Sample, samples, with_kind};
 use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
-use crate::probe::{Failure, Probe, SharedView, View, Watching};
+use crate::probe::{BackendProbe, Failure, View, ViewRef, Watching};
 
 /// The number of elements in a copy that is given a shape with a different number of elements.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
@@ -52,7 +52,7 @@ impl Content {
     }
 }
 
-impl<P: Probe> Machine<'_, P> {
+impl<P: BackendProbe> Machine<'_, P> {
     /// Acquires arrays in a scope, and stores their views in the frame.
     pub(super) fn acquire<'s>(
         &mut self,
@@ -197,7 +197,7 @@ impl<P: Probe> Machine<'_, P> {
         &mut self,
         remains: &Remains,
         offset: usize,
-        view: &SharedView<'_, P, T>,
+        view: &ViewRef<'_, P, T>,
     ) {
         let had_marks = remains.has_zeros(offset + view.len() * size_of::<T>());
         if self.model.account().setting.poison {

@@ -6,15 +6,15 @@ use std::cell::RefCell;
 
 use pool_core::Element;
 
-use crate::probe::{Probe, SharedView};
+use crate::probe::{BackendProbe, ViewRef};
 
 /// The deferred comparisons of one program.
-pub(super) struct Checks<'p, P: Probe> {
+pub(super) struct Checks<'p, P: BackendProbe> {
     probe: &'p P,
     open: RefCell<Vec<Box<dyn FnOnce() + 'p>>>,
 }
 
-impl<'p, P: Probe> Checks<'p, P> {
+impl<'p, P: BackendProbe> Checks<'p, P> {
     /// Creates an empty list of comparisons.
     pub(super) fn new(probe: &'p P) -> Self {
         Self { probe, open: RefCell::default() }
@@ -28,7 +28,7 @@ impl<'p, P: Probe> Checks<'p, P> {
     /// Calls `check` with the contents of the view at the time of the call to `compare`.
     pub(super) fn compare<T: Element>(
         &self,
-        view: &SharedView<'_, P, T>,
+        view: &ViewRef<'_, P, T>,
         check: impl FnOnce(Vec<T>) + 'p,
     ) {
         let most = self.probe.open_reads();

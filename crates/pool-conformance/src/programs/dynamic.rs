@@ -11,7 +11,7 @@ use super::tally::Tally;
 use crate::element::{Kind, with_kind};
 use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
 /// The maximum number of slots. With more slots, the model would be too slow.
 const MOST_SLOTS: usize = 160;
@@ -20,7 +20,7 @@ const MOST_SLOTS: usize = 160;
 const STALE_LOOKED_UP: usize = 12;
 
 /// A dynamic pool, together with the arrays and checkpoints that it should contain.
-pub(super) struct Subject<P: Probe> {
+pub(super) struct Subject<P: BackendProbe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
     /// The number of active slots at each checkpoint. The first entry belongs to the root, and is
@@ -28,7 +28,7 @@ pub(super) struct Subject<P: Probe> {
     checkpoints: Vec<usize>,
 }
 
-impl<P: Probe> Machine<'_, P> {
+impl<P: BackendProbe> Machine<'_, P> {
     /// Runs a whole program. If the backend already refuses allocations, it continues to refuse
     /// them.
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
@@ -158,8 +158,8 @@ impl<P: Probe> Machine<'_, P> {
         }
         match subject.pool.rewind_to(asked) {
             Ok(()) => panic!("rewound to a depth that there is not"),
-            Err(PoolError::NoSuchCheckpoint { asked: told, top: told_top }) => {
-                assert_eq!((told, told_top), (asked, top), "numbers of the error");
+            Err(PoolError::NoSuchCheckpoint { asked: reported, top: reported_top }) => {
+                assert_eq!((reported, reported_top), (asked, top), "numbers of the error");
             }
             Err(other) => panic!("rewinding got another error: {other}"),
         }

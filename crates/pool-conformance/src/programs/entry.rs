@@ -8,7 +8,7 @@ use pool_core::{DynamicPool, Element, Handle, Handles, PoolBackend, PoolError, P
 use super::checks::Checks;
 use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
-use crate::probe::Probe;
+use crate::probe::BackendProbe;
 
 /// A pool, or a part of a pool, that can look up handles.
 pub(super) trait Lookup<B: PoolBackend> {
@@ -77,7 +77,7 @@ impl Entry {
     }
 
     /// Looks up the array, and compares the result with the model.
-    pub(super) fn verify<P: Probe>(
+    pub(super) fn verify<P: BackendProbe>(
         &self,
         checks: &Checks<'_, P>,
         lookup: &impl Lookup<P::Backend>,
@@ -100,7 +100,7 @@ impl Entry {
     }
 
     /// Looks up the array for writing, and writes new contents to the array if it is live.
-    pub(super) fn rewrite<P: Probe>(
+    pub(super) fn rewrite<P: BackendProbe>(
         &mut self,
         probe: &P,
         lookup: &mut impl Lookup<P::Backend>,
@@ -127,8 +127,8 @@ impl Entry {
         active: usize,
     ) {
         match error {
-            Some(PoolError::StaleHandle { slot, active: told }) => {
-                assert_eq!((slot, told), (self.slot, active), "numbers of a stale handle");
+            Some(PoolError::StaleHandle { slot, active: reported }) => {
+                assert_eq!((slot, reported), (self.slot, active), "numbers of a stale handle");
             }
             Some(other) => panic!("a stale handle got another error: {other}"),
             None => panic!("a stale handle was accepted"),
@@ -136,15 +136,15 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool that lie below a split-off scope. The arrays can be looked up while
-/// the scope is in use.
+/// The arrays of a dynamic pool that mistake below a split-off scope. The arrays can be looked up
+/// while the scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],
     pub(super) active: usize,
 }
 
-impl<P: Probe> Views<P> for ArraysBelowScope<'_, '_, P::Backend> {
+impl<P: BackendProbe> Views<P> for ArraysBelowScope<'_, '_, P::Backend> {
     fn verify(&self, checks: &Checks<'_, P>) {
         for entry in self.entries.iter() {
             entry.verify(checks, &self.handles, self.active);

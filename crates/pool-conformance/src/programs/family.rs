@@ -4,12 +4,12 @@ use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 
 use super::program::{Fill, Impossible};
 use crate::element::{Sample, samples};
-use crate::probe::{Failure, Probe, View};
+use crate::probe::{BackendProbe, Failure, View};
 
 /// A view, and its shape, which is borrowed from the shape cache.
 pub(super) type ViewAndShape<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
 
-pub(super) fn ask_for<P: Probe, T: Sample>(
+pub(super) fn ask_for<P: BackendProbe, T: Sample>(
     scope: &Scope<'_, P::Backend>,
     impossible: Impossible,
 ) -> Result<(), Failure<P>> {
@@ -26,7 +26,7 @@ pub(super) fn ask_for<P: Probe, T: Sample>(
     }
 }
 
-pub(super) fn flat<'s, P: Probe, T: Sample>(
+pub(super) fn flat<'s, P: BackendProbe, T: Sample>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,
     length: usize,
@@ -49,7 +49,7 @@ pub(super) fn flat<'s, P: Probe, T: Sample>(
     }
 }
 
-fn shaped<'s, P: Probe, T: Sample, S: Shape>(
+fn shaped<'s, P: BackendProbe, T: Sample, S: Shape>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,
     shape: S,
@@ -73,7 +73,7 @@ fn shaped<'s, P: Probe, T: Sample, S: Shape>(
 }
 
 /// Acquires an array whose rank equals the length of `dims`, which must be at most 6.
-pub(super) fn of_fixed_rank<'s, P: Probe, T: Sample>(
+pub(super) fn of_fixed_rank<'s, P: BackendProbe, T: Sample>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,
     dims: &[usize],
@@ -103,7 +103,7 @@ pub(super) fn of_fixed_rank<'s, P: Probe, T: Sample>(
     }
 }
 
-pub(super) fn of_dynamic_rank<'s, P: Probe, T: Sample>(
+pub(super) fn of_dynamic_rank<'s, P: BackendProbe, T: Sample>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,
     dims: &[usize],

@@ -9,10 +9,10 @@ use pool_core::{DynamicShape, LendView, PoolView};
 use super::checks::Checks;
 use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
-use crate::probe::{Probe, View};
+use crate::probe::{BackendProbe, View};
 
 /// A collection of views that are in use.
-pub(super) trait Views<P: Probe> {
+pub(super) trait Views<P: BackendProbe> {
     /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
@@ -24,7 +24,7 @@ pub(super) trait Views<P: Probe> {
 }
 
 /// A view whose element type has been erased.
-pub(super) trait AnyView<P: Probe> {
+pub(super) trait AnyView<P: BackendProbe> {
     fn verify(&self, checks: &Checks<'_, P>);
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// Returns the number of elements in the view.
@@ -34,12 +34,12 @@ pub(super) trait AnyView<P: Probe> {
 }
 
 /// The views of one scope.
-pub(super) struct Frame<'o, 's, P: Probe> {
+pub(super) struct Frame<'o, 's, P: BackendProbe> {
     pub(super) views: Vec<Box<dyn AnyView<P> + 's>>,
     outer: Option<&'o mut (dyn Views<P> + 'o)>,
 }
 
-impl<'o, P: Probe> Frame<'o, '_, P> {
+impl<'o, P: BackendProbe> Frame<'o, '_, P> {
     /// Creates an empty frame for a scope. `outer` contains the views of the enclosing scopes.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
@@ -51,7 +51,7 @@ impl<'o, P: Probe> Frame<'o, '_, P> {
     }
 }
 
-impl<P: Probe> Views<P> for Frame<'_, '_, P> {
+impl<P: BackendProbe> Views<P> for Frame<'_, '_, P> {
     fn verify(&self, checks: &Checks<'_, P>) {
         for view in &self.views {
             view.verify(checks);
@@ -76,7 +76,7 @@ impl<P: Probe> Views<P> for Frame<'_, '_, P> {
 }
 
 /// A view, together with its expected contents and its address.
-pub(super) struct LiveView<'s, P: Probe, T: Sample> {
+pub(super) struct LiveView<'s, P: BackendProbe, T: Sample> {
     view: View<'s, P, T>,
     start: usize,
     length: usize,
@@ -85,7 +85,7 @@ pub(super) struct LiveView<'s, P: Probe, T: Sample> {
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
-impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
+impl<'s, P: BackendProbe, T: Sample> LiveView<'s, P, T> {
     /// Stores a view, and writes the contents that are generated from `seed`.
     pub(super) fn new(
         probe: &P,
@@ -99,7 +99,7 @@ impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
     }
 }
 
-impl<P: Probe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
+impl<P: BackendProbe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
     fn verify(&self, checks: &Checks<'_, P>) {
         assert_eq!(checks.probe().address(&self.view), self.start, "a live view moved");
         assert_eq!(self.view.len(), self.length, "a live view changed its length");
@@ -136,7 +136,7 @@ impl<'s> LiveSlice<'s> {
     }
 }
 
-impl<P: Probe> AnyView<P> for LiveSlice<'_> {
+impl<P: BackendProbe> AnyView<P> for LiveSlice<'_> {
     fn verify(&self, _: &Checks<'_, P>) {
         self.0.verify();
     }

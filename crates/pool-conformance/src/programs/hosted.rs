@@ -12,7 +12,7 @@ use super::program::{Acquire, Fill, Form};
 use crate::element::{Kind, Sample};
 use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
-use crate::probe::{Probe, View, Watching};
+use crate::probe::{BackendProbe, View, Watching};
 
 /// A record of the bytes that a vector wrote.
 struct Written {
@@ -37,7 +37,7 @@ pub(super) struct Happenings {
 impl Happenings {
     /// Records an event. At the time of the event, the acquire's own slot and `reentered` other
     /// slots have been handed out.
-    pub(super) fn note<P: Probe>(
+    pub(super) fn note<P: BackendProbe>(
         &self,
         probe: &P,
         asked: &HostAcquire,
@@ -90,7 +90,7 @@ impl HostAcquire {
     }
 }
 
-impl<P: Probe> Machine<'_, P> {
+impl<P: BackendProbe> Machine<'_, P> {
     /// Acquires slices in a scope with a method of host backends, and stores them in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,

@@ -10,10 +10,10 @@ use super::program::{Keep, Nested, Step, Style};
 use crate::host::{Extent, HostForm, KeepBody, Moment};
 use crate::ledger::BlockCounts;
 use crate::panics::catch_quietly;
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
 /// The steps that run in the inner scope.
-struct Body<'b, 'p, 'o, 's, P: Probe> {
+struct Body<'b, 'p, 'o, 's, P: BackendProbe> {
     machine: &'b mut Machine<'p, P>,
     frame: &'b mut Frame<'o, 's, P>,
     keep: &'b Keep,
@@ -24,7 +24,7 @@ struct Body<'b, 'p, 'o, 's, P: Probe> {
     before: Option<BlockCounts>,
 }
 
-impl<P: Probe> Body<'_, '_, '_, '_, P> {
+impl<P: BackendProbe> Body<'_, '_, '_, '_, P> {
     /// Updates the model with the events that occurred while the slice was acquired. Returns `true`
     /// if code that creates elements was called.
     fn note_happenings(&mut self) -> bool {
@@ -33,7 +33,7 @@ impl<P: Probe> Body<'_, '_, '_, '_, P> {
     }
 }
 
-impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
+impl<P: BackendProbe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
     fn before(&mut self, inner: &mut Scope<'_, P::Backend>) -> bool {
         let mut frame = Frame::within(self.frame);
         self.flow = self.machine.run_steps(inner, &mut frame, &self.keep.steps);
@@ -70,7 +70,7 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
     }
 }
 
-impl<P: Probe> Machine<'_, P> {
+impl<P: BackendProbe> Machine<'_, P> {
     /// Runs an inner scope, and stores the slice that outlives the scope in the frame. Checks that
     /// nothing else has changed.
     pub(super) fn run_keep<'s>(

@@ -11,7 +11,7 @@ use super::tally::Tally;
 use crate::element::Kind;
 use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
 /// The result of running the steps of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Flow {
 /// every pair of views.
 const MOST_SLOTS: usize = 160;
 
-impl<P: Probe> Machine<'_, P> {
+impl<P: BackendProbe> Machine<'_, P> {
     /// Runs a whole program. If the backend already refuses allocations, it continues to refuse
     /// them.
     pub(super) fn run_lexical(mut self, program: &LexicalProgram) -> Tally {

@@ -11,14 +11,14 @@ use super::model::Model;
 use super::tally::Tally;
 use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
-use crate::probe::{Failure, Probe, Watching};
+use crate::probe::{BackendProbe, Failure, Watching};
 
 /// The number of slots in a slot table. If a program needs more slots than one table contains, the
 /// library creates another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
 /// Runs programs on a backend and on the model.
-pub(super) struct Machine<'p, P: Probe> {
+pub(super) struct Machine<'p, P: BackendProbe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,
     pub(super) model: Model,
@@ -26,13 +26,13 @@ pub(super) struct Machine<'p, P: Probe> {
 }
 
 /// The outcome of a call to the library.
-pub(super) enum Outcome<P: Probe, V> {
+pub(super) enum Outcome<P: BackendProbe, V> {
     Done(V),
     Refused(Failure<P>),
     Panicked(Box<dyn Any + Send>),
 }
 
-impl<'p, P: Probe> Machine<'p, P> {
+impl<'p, P: BackendProbe> Machine<'p, P> {
     pub(super) fn new(probe: &'p P) -> Self {
         let tally = Tally { programs: 1, ..Tally::default() };
         Self { probe, checks: Checks::new(probe), model: Model::new(P::HAS_SLOTS), tally }

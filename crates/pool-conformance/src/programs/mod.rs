@@ -48,7 +48,7 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use crate::panics::{catch_quietly, text};
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 use machine::Machine;
 
 /// Returns the number of random programs that a property test runs. The `POOL_TEST_CASES`
@@ -113,7 +113,7 @@ pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
 /// # Panics
 ///
 /// Panics if the pool and the model disagree.
-pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
+pub fn run_random_lexical<P: BackendProbe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::lexical_program(true), |program| {
         let mut tally = sum.get();
@@ -128,7 +128,7 @@ pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 /// # Panics
 ///
 /// Panics if the pool and the model disagree.
-pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
+pub fn run_random_dynamic<P: BackendProbe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::dynamic_program(true), |program| {
         let mut tally = sum.get();
@@ -143,7 +143,7 @@ pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 /// # Panics
 ///
 /// Panics if the pool and the model disagree.
-pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
+pub fn run_lexical<P: BackendProbe>(probe: &P, program: &LexicalProgram) -> Tally {
     let tally = Machine::new(probe).run_lexical(program);
     assert_all_freed(probe);
     tally
@@ -154,13 +154,13 @@ pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
 /// # Panics
 ///
 /// Panics if the pool and the model disagree.
-pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) -> Tally {
+pub fn run_dynamic<P: BackendProbe>(probe: &P, program: &DynamicProgram) -> Tally {
     let tally = Machine::new(probe).run_dynamic(program);
     assert_all_freed(probe);
     tally
 }
 
-fn assert_all_freed<P: Probe>(probe: &P) {
+fn assert_all_freed<P: BackendProbe>(probe: &P) {
     if let Some(held) = probe.held() {
         assert_eq!((held.blocks, held.bytes), (0, 0), "blocks left after the pool was dropped");
         assert_eq!(held.returning, 0, "blocks whose memory is not back");

@@ -6,7 +6,7 @@ use super::contents::{Contents, Remains};
 use super::program::Setting;
 use crate::host::Extent;
 use crate::ledger::BlockCounts;
-use crate::probe::{Probe, Watching};
+use crate::probe::{BackendProbe, Watching};
 
 /// The bytes that one live view occupies.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl Model {
     }
 
     /// Records that the pool in use handed out a view.
-    pub(super) fn hand_out<P: Probe>(
+    pub(super) fn hand_out<P: BackendProbe>(
         &mut self,
         probe: &P,
         slot: usize,
@@ -108,7 +108,12 @@ impl Model {
 
     /// Records that a view of the given number of bytes was handed out with recycled contents.
     /// Returns the bytes of the view that must be zero.
-    pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
+    pub(super) fn read<P: BackendProbe>(
+        &mut self,
+        probe: &P,
+        start: usize,
+        bytes: usize,
+    ) -> Remains {
         match probe.place_of(start) {
             Some((block, offset)) if bytes > 0 => self.contents.read(block, offset..offset + bytes),
             _ => Remains::default(),
@@ -116,7 +121,7 @@ impl Model {
     }
 
     /// Records that a view of the given number of bytes was handed out for writing.
-    pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
+    pub(super) fn write<P: BackendProbe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
             self.contents.write(block, offset..offset + bytes);
         }
@@ -124,7 +129,7 @@ impl Model {
 
     /// Records a host slice that was handed out for writing, in the same way as
     /// [`write`](Self::write). Writing a host slice may mark the slot as possibly uninitialized.
-    pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
+    pub(super) fn write_host<P: BackendProbe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {
             self.contents.mark(block, offset, extent.asked, extent.bytes);

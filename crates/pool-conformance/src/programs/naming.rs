@@ -12,9 +12,9 @@ use super::machine::{Machine, Outcome};
 use super::program::{Fill, Form};
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::panics::panic_as_planned;
-use crate::probe::{Failure, Probe, Watching};
+use crate::probe::{BackendProbe, Failure, Watching};
 
-impl<P: Probe> Machine<'_, P> {
+impl<P: BackendProbe> Machine<'_, P> {
     /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice, whose
     /// length is the product of the shape's lengths.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {

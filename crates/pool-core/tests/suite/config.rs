@@ -28,12 +28,12 @@ fn growth_factor_is_finite_and_at_least_one() {
     }
     let below_one = 1.0 - f64::EPSILON;
     for asked in [0.5, below_one, 0.0, -0.0, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
-        let Err(ConfigError::GrowthFactor { asked: told }) =
+        let Err(ConfigError::GrowthFactor { asked: reported }) =
             PoolConfig::new().growth_factor(asked).validate()
         else {
             panic!("{asked} was taken");
         };
-        assert_eq!(told.to_bits(), asked.to_bits());
+        assert_eq!(reported.to_bits(), asked.to_bits());
         let text = ConfigError::GrowthFactor { asked }.to_string();
         assert_eq!(
             text,

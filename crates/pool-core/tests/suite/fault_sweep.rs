@@ -4,7 +4,7 @@
 
 use pool_conformance::cases::{self, Ending};
 use pool_conformance::programs::{run_dynamic, run_lexical, runner, strategy, test_cases};
-use pool_conformance::{HeapProbe, Ledger, Probe, Refusal};
+use pool_conformance::{BackendProbe, HeapProbe, Ledger, Refusal};
 use proptest::strategy::{Strategy, ValueTree};
 
 use crate::stacked_probe::StackedProbe;
@@ -21,7 +21,7 @@ fn programs() -> u32 {
 
 /// Runs `subject` with the first, the second, … allocation failing until none does; returns the
 /// number that did. `subject` gets the failure of its run.
-fn sweep<P: Probe + Default>(
+fn sweep<P: BackendProbe + Default>(
     mode: fn(usize) -> Refusal,
     mut subject: impl FnMut(&P, Refusal),
 ) -> usize {
@@ -38,7 +38,7 @@ fn sweep<P: Probe + Default>(
 }
 
 /// The ledger that refuses the allocations.
-fn ledger<P: Probe>(probe: &P) -> &Ledger {
+fn ledger<P: BackendProbe>(probe: &P) -> &Ledger {
     probe.refusal().expect("a probe of the heap")
 }
 
@@ -54,7 +54,7 @@ fn every_case_of_stacks_with_the_nth_allocation_failing() {
     sweep_cases::<StackedProbe>();
 }
 
-fn sweep_cases<P: Probe + Default>() {
+fn sweep_cases<P: BackendProbe + Default>() {
     for case in cases::all::<P>() {
         if let Ending::Skipped(why) = case.run(&P::default()) {
             println!("SKIPPED: case \"{}\": {why}", case.name());
@@ -106,7 +106,7 @@ fn random_lexical_programs_of_stacks_with_the_nth_allocation_failing() {
     sweep_lexical::<StackedProbe>();
 }
 
-fn sweep_lexical<P: Probe + Default>() {
+fn sweep_lexical<P: BackendProbe + Default>() {
     let failed = sweep_programs(&strategy::lexical_program(false), |probe: &P, program| {
         run_lexical(probe, program);
     });
@@ -131,7 +131,7 @@ fn random_dynamic_programs_of_stacks_with_the_nth_allocation_failing() {
     sweep_dynamic::<StackedProbe>();
 }
 
-fn sweep_dynamic<P: Probe + Default>() {
+fn sweep_dynamic<P: BackendProbe + Default>() {
     let failed = sweep_programs(&strategy::dynamic_program(false), |probe: &P, program| {
         run_dynamic(probe, program);
     });
@@ -139,7 +139,7 @@ fn sweep_dynamic<P: Probe + Default>() {
 }
 
 /// Sweeps over some random programs; returns how many runs had an allocation fail.
-fn sweep_programs<P: Probe + Default, S: Strategy>(
+fn sweep_programs<P: BackendProbe + Default, S: Strategy>(
     strategy: &S,
     run: impl Fn(&P, &S::Value),
 ) -> usize {

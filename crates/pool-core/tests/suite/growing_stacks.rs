@@ -1,4 +1,5 @@
-//! The warning of debug builds that a stack grew in each of many passes: once a pool, with the call.
+//! The warning of debug builds that a stack grew in each of many passes: once a pool, with the
+//! call.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,13 +18,13 @@ const PASSES: usize = PoolConfig::REPORTED_PASSES;
 
 thread_local! {
     /// The warnings of this thread's pools.
-    static TOLD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static REPORTED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// The action of the hook.
     static INSIDE: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
 }
 
 static HOOK: WarningHook = |warning: &PoolWarning| {
-    TOLD.with_borrow_mut(|told| told.push(warning.to_string()));
+    REPORTED.with_borrow_mut(|reported| reported.push(warning.to_string()));
     if let Some(inside) = INSIDE.take() {
         inside();
     }
@@ -33,9 +34,9 @@ static HOOK: WarningHook = |warning: &PoolWarning| {
 fn warnings(body: impl FnOnce()) -> Vec<String> {
     static SET: Once = Once::new();
     SET.call_once(|| set_warning_hook(&HOOK));
-    TOLD.take();
+    REPORTED.take();
     body();
-    TOLD.take()
+    REPORTED.take()
 }
 
 fn pool(config: PoolConfig) -> Pool<StackedHeap> {
@@ -61,16 +62,16 @@ fn the_64th_pass_that_grows_warns_once() {
     let mut pool = pool(PoolConfig::new().name("leaky"));
     assert_eq!(warnings(|| _ = grow(&mut pool, 0..PASSES - 1)), [""; 0]);
     let mut line = 0;
-    let told = warnings(|| line = grow(&mut pool, PASSES - 1..PASSES));
-    let [told] = told.as_slice() else { panic!("{told:?}") };
+    let reported = warnings(|| line = grow(&mut pool, PASSES - 1..PASSES));
+    let [reported] = reported.as_slice() else { panic!("{reported:?}") };
     let held = pool.stats().reserved_bytes;
     let start = format!(
         "the stack \"leaky\" has grown in each of the last 64 passes and holds {held} bytes; the \
          stack last grew at "
     );
-    assert!(told.starts_with(&start), "{told}");
-    assert!(told.contains(&format!("growing_stacks.rs:{line}:")), "{told}");
-    assert!(told.contains("PoolConfig::warnings(false)"), "{told}");
+    assert!(reported.starts_with(&start), "{reported}");
+    assert!(reported.contains(&format!("growing_stacks.rs:{line}:")), "{reported}");
+    assert!(reported.contains("PoolConfig::warnings(false)"), "{reported}");
     assert_eq!(warnings(|| _ = grow(&mut pool, PASSES..2 * PASSES)), [""; 0]);
 }
 
@@ -78,7 +79,7 @@ fn the_64th_pass_that_grows_warns_once() {
 #[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn a_pass_that_does_not_grow_begins_the_count_anew() {
     let mut pool = pool(PoolConfig::new());
-    let told = warnings(|| {
+    let reported = warnings(|| {
         for round in 0..2 {
             let first = round * (PASSES - 1);
             grow(&mut pool, first..first + PASSES - 1);
@@ -86,20 +87,20 @@ fn a_pass_that_does_not_grow_begins_the_count_anew() {
             grow(&mut pool, 0..2);
         }
     });
-    assert_eq!(told, [""; 0]);
+    assert_eq!(reported, [""; 0]);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn several_growths_of_one_pass_count_once() {
     let mut pool = pool(PoolConfig::new());
-    let told = warnings(|| {
+    let reported = warnings(|| {
         let scope = pool.scope();
         for pass in 0..10 {
             scope.acquire::<u64, _>(400 << pass);
         }
     });
-    assert_eq!(told, [""; 0]);
+    assert_eq!(reported, [""; 0]);
     assert!(pool.stats().growths > 5);
 }
 
@@ -113,8 +114,8 @@ fn equal_passes_of_every_kind_never_warn() {
         PoolConfig::new().measure_live_bytes(true),
     ] {
         let mut pool = pool(config);
-        let told = warnings(|| (0..2 * PASSES).for_each(|_| _ = grow(&mut pool, 3..4)));
-        assert_eq!(told, [""; 0], "{config:?}");
+        let reported = warnings(|| (0..2 * PASSES).for_each(|_| _ = grow(&mut pool, 3..4)));
+        assert_eq!(reported, [""; 0], "{config:?}");
     }
 }
 
@@ -129,28 +130,28 @@ fn the_configuration_disables_the_warning() {
 #[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn a_method_that_returns_errors_is_not_named() {
     let mut pool = pool(PoolConfig::new());
-    let told = warnings(|| {
+    let reported = warnings(|| {
         for pass in 0..PASSES {
             let scope = pool.scope();
             scope.acquire::<u64, _>(1);
             scope.try_acquire::<u64, _>(length(pass)).unwrap();
         }
     });
-    let [told] = told.as_slice() else { panic!("{told:?}") };
-    assert!(told.contains("64 passes") && !told.contains("last grew at"), "{told}");
+    let [reported] = reported.as_slice() else { panic!("{reported:?}") };
+    assert!(reported.contains("64 passes") && !reported.contains("last grew at"), "{reported}");
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn dynamic_pools_warn_as_well() {
     let mut pool = DynamicPool::<StackedHeap>::new(Ledger::new());
-    let told = warnings(|| {
+    let reported = warnings(|| {
         for pass in 0..PASSES {
             pool.acquire::<u64>(length(pass));
             pool.reset();
         }
     });
-    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(reported.len(), 1, "{reported:?}");
 }
 
 /// A guard whose use has several scopes is one pass.
@@ -165,9 +166,9 @@ fn each_use_by_a_guard_of_a_thread_is_a_pass() {
         guard.scope().acquire::<u64, _>(2);
     };
     assert_eq!(warnings(|| (0..PASSES - 1).for_each(enter)), [""; 0]);
-    let told = warnings(|| (PASSES - 1..2 * PASSES).for_each(enter));
-    let [told] = told.as_slice() else { panic!("{told:?}") };
-    assert!(told.contains("has grown in each of the last 64 passes"), "{told}");
+    let reported = warnings(|| (PASSES - 1..2 * PASSES).for_each(enter));
+    let [reported] = reported.as_slice() else { panic!("{reported:?}") };
+    assert!(reported.contains("has grown in each of the last 64 passes"), "{reported}");
 }
 
 /// Also inside a scope of another guard, and a use without growth begins the count anew.
@@ -185,11 +186,11 @@ fn uses_by_a_nested_guard_are_passes_of_its_own_pool() {
         inner.scope().acquire::<u64, _>(2);
     };
     for _ in 0..2 {
-        let told = warnings(|| {
+        let reported = warnings(|| {
             (0..PASSES - 1).for_each(enter);
             (0..3).for_each(|_| enter(0));
         });
-        assert_eq!(told, [""; 0]);
+        assert_eq!(reported, [""; 0]);
         scope.trim();
         stacks.trim_all();
     }
@@ -206,7 +207,7 @@ fn the_hook_may_acquire_and_panic() {
     let scope = pool.scope();
     let below = scope.acquire_filled(3, 5_u64);
     let inside = std::ptr::from_ref(&scope);
-    let told = warnings(|| {
+    let reported = warnings(|| {
         INSIDE.set(Some(Box::new(move || {
             // SAFETY: the scope lives; only shared references to it are used.
             let scope = unsafe { &*inside };
@@ -217,7 +218,7 @@ fn the_hook_may_acquire_and_panic() {
         let acquire = AssertUnwindSafe(|| scope.acquire::<u64, _>(length(PASSES)).len());
         assert!(catch_unwind(acquire).is_err());
     });
-    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(reported.len(), 1, "{reported:?}");
     let after = scope.acquire_filled(length(PASSES), 6_u64);
     assert_eq!((&*below, after[0]), (&[5; 3][..], 6));
     // SAFETY: made by `Box::into_raw`, and the scope and its views are not used any more.

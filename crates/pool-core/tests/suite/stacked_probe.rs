@@ -1,6 +1,6 @@
 //! The probe of stacked heap memory.
 
-use pool_conformance::{HeapBackend, Ledger, Probe, SkipReason, slice_access};
+use pool_conformance::{BackendProbe, HeapBackend, Ledger, SkipReason, slice_access};
 use pool_core::Stacked;
 
 /// The probe of stacked heap memory: all its contexts share one ledger.
@@ -9,7 +9,7 @@ pub(crate) struct StackedProbe {
     pub(crate) ledger: Ledger,
 }
 
-impl Probe for StackedProbe {
+impl BackendProbe for StackedProbe {
     type Backend = Stacked<HeapBackend>;
 
     fn context(&self) -> Ledger {

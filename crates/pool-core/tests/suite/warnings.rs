@@ -13,10 +13,10 @@ use crate::support::{dynamic_heap_pool, heap_pool_with, take};
 
 /// Collects events, as `level target: field=value …`, and the names of spans.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<Told>>>);
+struct Collector(Arc<Mutex<Vec<Reported>>>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Told {
+struct Reported {
     warning: bool,
     span: Option<&'static str>,
     pool: String,
@@ -24,7 +24,7 @@ struct Told {
     message: String,
 }
 
-impl Visit for Told {
+impl Visit for Reported {
     fn record_u64(&mut self, field: &Field, value: u64) {
         if field.name() == "slots" {
             self.slots = Some(value);
@@ -50,9 +50,10 @@ impl Subscriber for Collector {
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let mut told = Told { span: Some(attributes.metadata().name()), ..Told::default() };
-        attributes.record(&mut told);
-        self.0.lock().unwrap().push(told);
+        let mut reported =
+            Reported { span: Some(attributes.metadata().name()), ..Reported::default() };
+        attributes.record(&mut reported);
+        self.0.lock().unwrap().push(reported);
         Id::from_u64(1)
     }
 
@@ -62,9 +63,9 @@ impl Subscriber for Collector {
 
     fn event(&self, event: &Event<'_>) {
         let warning = *event.metadata().level() == Level::WARN;
-        let mut told = Told { warning, ..Told::default() };
-        event.record(&mut told);
-        self.0.lock().unwrap().push(told);
+        let mut reported = Reported { warning, ..Reported::default() };
+        event.record(&mut reported);
+        self.0.lock().unwrap().push(reported);
     }
 
     fn enter(&self, _: &Id) {}
@@ -74,21 +75,23 @@ impl Subscriber for Collector {
 
 impl Collector {
     /// Returns the events during `body`, on this thread.
-    fn during(body: impl FnOnce()) -> Vec<Told> {
+    fn during(body: impl FnOnce()) -> Vec<Reported> {
         let collector = Self::default();
         // With only one subscriber, tracing asks the default one of the thread that first meets a
         // span, and keeps the result for all threads. That may be a thread of another test, without
         // a subscriber. With two it asks both.
         let _another = Dispatch::new(Self::default());
         subscriber::with_default(collector.clone(), body);
-        let told = collector.0.lock().unwrap();
-        told.clone()
+        let reported = collector.0.lock().unwrap();
+        reported.clone()
     }
 
     /// The slots of the warnings during `body`.
     fn warnings(body: impl FnOnce()) -> Vec<u64> {
-        let warnings = Self::during(body).into_iter().filter(|told| told.warning);
-        warnings.map(|told| told.slots.expect("a warning has the number of slots")).collect()
+        let warnings = Self::during(body).into_iter().filter(|reported| reported.warning);
+        warnings
+            .map(|reported| reported.slots.expect("a warning has the number of slots"))
+            .collect()
     }
 }
 
@@ -102,9 +105,9 @@ fn take_slots(pool: &mut Pool<HeapBackend>, count: usize) {
 fn the_512th_slot_warns_once_and_so_do_its_doublings() {
     let (mut pool, _) = heap_pool_with(PoolConfig::new().name("leaky"));
     assert_eq!(Collector::warnings(|| take_slots(&mut pool, 511)), []);
-    let told = Collector::during(|| take_slots(&mut pool, 512));
-    let warnings: Vec<_> = told.into_iter().filter(|told| told.warning).collect();
-    let expected = Told {
+    let reported = Collector::during(|| take_slots(&mut pool, 512));
+    let warnings: Vec<_> = reported.into_iter().filter(|reported| reported.warning).collect();
+    let expected = Reported {
         warning: true,
         span: None,
         pool: "leaky".to_owned(),
@@ -155,15 +158,18 @@ fn dynamic_pools_warn_as_well() {
 fn growth_and_trim_are_spans_and_a_hot_acquire_is_silent() {
     let (mut pool, _) = heap_pool_with(PoolConfig::new().name("traced"));
     let acquire = |pool: &mut Pool<HeapBackend>| take(&pool.scope(), 1, 10);
-    let told = Collector::during(|| acquire(&mut pool));
-    assert_eq!(told.len(), 1);
-    assert_eq!((told[0].span, &*told[0].pool), (Some("pool_growth"), "traced"));
+    let reported = Collector::during(|| acquire(&mut pool));
+    assert_eq!(reported.len(), 1);
+    assert_eq!((reported[0].span, &*reported[0].pool), (Some("pool_growth"), "traced"));
 
-    let told = Collector::during(|| (0..10).for_each(|_| acquire(&mut pool)));
-    assert_eq!(told, []);
+    let reported = Collector::during(|| (0..10).for_each(|_| acquire(&mut pool)));
+    assert_eq!(reported, []);
 
-    let told = Collector::during(|| assert_eq!(pool.trim().slots, 1));
-    assert_eq!(told.len(), 2);
-    assert_eq!((told[0].span, &*told[0].pool), (Some("pool_trim"), "traced"));
-    assert_eq!((&*told[1].message, told[1].slots, told[1].warning), ("trimmed", Some(1), false));
+    let reported = Collector::during(|| assert_eq!(pool.trim().slots, 1));
+    assert_eq!(reported.len(), 2);
+    assert_eq!((reported[0].span, &*reported[0].pool), (Some("pool_trim"), "traced"));
+    assert_eq!(
+        (&*reported[1].message, reported[1].slots, reported[1].warning),
+        ("trimmed", Some(1), false)
+    );
 }

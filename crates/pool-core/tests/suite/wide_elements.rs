@@ -285,24 +285,24 @@ fn wide_elements_without_bytes_are_aligned() {
 }
 
 #[test]
-fn lengths_of_wide_elements_that_overflow_are_told_as_asked() {
+fn lengths_of_wide_elements_that_overflow_are_reported_as_asked() {
     let (mut pool, ledger) = pool_of::<Heap>();
     let scope = pool.scope();
     for elements in [usize::MAX, usize::MAX - 1, isize::MAX as usize / 128, isize::MAX as usize] {
         let error = scope.try_acquire::<Wide, _>(elements).unwrap_err();
         assert!(
-            matches!(error, PoolError::SizeOverflow { elements: told, element_size: 128 } if told == elements),
+            matches!(error, PoolError::SizeOverflow { elements: reported, element_size: 128 } if reported == elements),
             "{error}"
         );
         let error = scope.try_acquire_vec::<Page>(elements).unwrap_err();
         assert!(
-            matches!(error, PoolError::SizeOverflow { elements: told, element_size: 4096 } if told == elements),
+            matches!(error, PoolError::SizeOverflow { elements: reported, element_size: 4096 } if reported == elements),
             "{error}"
         );
         let mut vector = scope.try_acquire_vec::<Page>(0).unwrap();
         let error = vector.try_reserve(elements).unwrap_err();
         assert!(
-            matches!(error, PoolError::SizeOverflow { elements: told, element_size: 4096 } if told == elements),
+            matches!(error, PoolError::SizeOverflow { elements: reported, element_size: 4096 } if reported == elements),
             "{error}"
         );
     }

@@ -2,7 +2,9 @@
 //! and random programs against the naive model.
 
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
-use pool_conformance::{Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all};
+use pool_conformance::{
+    BackendProbe, Ledger, LedgeredBackend, LedgeredContext, SkipReason, run_all,
+};
 use pool_cpu::Cpu;
 
 /// Looks into slices.
@@ -11,7 +13,7 @@ struct CpuProbe {
     ledger: Ledger,
 }
 
-impl Probe for CpuProbe {
+impl BackendProbe for CpuProbe {
     type Backend = LedgeredBackend<Cpu>;
 
     fn context(&self) -> LedgeredContext<Cpu> {

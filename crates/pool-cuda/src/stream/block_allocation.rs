@@ -4,8 +4,8 @@
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
 use pool_driver::code::DriverCode;
+use pool_driver::deferred_frees::retry_deferred_frees;
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::give_back_leftovers;
 use pool_driver::memory_pool::MemoryPool;
 use pool_driver::reclaim::Reclaim;
 
@@ -23,7 +23,7 @@ impl DeviceStream {
             return source.allocate(bytes);
         }
         let spare = DeferredFrees::new_spare()?;
-        give_back_leftovers();
+        retry_deferred_frees();
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
         let (stream, device) = (self.stream(), self.device());
@@ -100,7 +100,7 @@ impl DeviceStream {
         // SAFETY: these addresses were passed to `free`, whose safety contract covers the deferred
         // free.
         let free = |address| unsafe { self.free_now(address) };
-        self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
+        self.deferred().free_each(free, |freed| self.keep_pending_error(unless_of_capture(freed)));
     }
 
     /// Waits until all pending frees have completed, and releases the freed memory to the device.

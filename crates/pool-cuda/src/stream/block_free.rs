@@ -8,9 +8,9 @@ use cudarc::driver::{CudaContext, CudaStream};
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
 use pool_driver::chain::Chain;
+use pool_driver::deferred_frees::{DeferredFreeKind, Resource};
 use pool_driver::error::CudaError;
 use pool_driver::gone::unless_gone;
-use pool_driver::leftovers::{LeftoverKind, Resource};
 
 use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
@@ -140,7 +140,7 @@ pub(crate) struct OrphanBlocks {
 }
 
 impl Resource for OrphanBlocks {
-    const KIND: LeftoverKind = LeftoverKind::PoolBlocks;
+    const KIND: DeferredFreeKind = DeferredFreeKind::PoolBlocks;
 
     fn context(&self) -> Option<&CudaContext> {
         Some(self.device.context())

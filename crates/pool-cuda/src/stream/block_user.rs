@@ -7,7 +7,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use pool_driver::default_stream::{is_default, is_per_thread};
 use pool_driver::guard_event::UseEnd;
 
-use crate::stream::announced_streams::{announce, find_announced};
+use crate::stream::registered_streams::{find_registered, register_stream};
 
 /// A stream or a device that uses a block of the pool.
 #[derive(Clone, Debug)]
@@ -44,20 +44,20 @@ impl UnknownStream {
 impl BlockUser {
     /// Creates the user for a stream that was passed by reference.
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
-        match find_announced(stream) {
+        match find_registered(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
             _ => Self::UnknownStream(UnknownStream::new(stream)),
         }
     }
 
-    /// Announces a stream that was passed as an `Arc`, and creates the user for this stream.
+    /// Registers a stream that was passed as an `Arc`, and creates the user for this stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
             // The pool may wait for this user on another thread. The same handle may refer to a
             // different stream on that thread.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
-        announce(stream);
+        register_stream(stream);
         Self::Stream(Arc::clone(stream))
     }
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use pool_core::reserve::lock_reserved;
-use pool_driver::capture::Capture;
+use pool_driver::capture::CaptureId;
 use pool_driver::error::CudaError;
 
-use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
+use crate::stream::registered_streams::{Withdrawal, withdraw};
 
 /// A use of a block by another stream or device.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct BlockUse {
     pub(crate) user: BlockUser,
     /// The capture that was active when the pool returned the pointer, or `None` if there was no
     /// capture. All of the user's work in this capture belongs to the graph.
-    pub(crate) capture: Capture,
+    pub(crate) capture: CaptureId,
 }
 
 /// The uses of a pool's blocks, sorted by number. The cell is borrowed only to search the list, or
@@ -72,26 +72,26 @@ impl BlockUses {
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Removes an entry's stream from the list of announced streams if the pool holds the only
+    /// Removes an entry's stream from the list of registered streams if the pool holds the only
     /// reference to the stream. If this method returns `true`, no code can create another reference
     /// to the stream or enqueue further work on it.
     ///
     /// Call this method before you copy the entry, because a copy would hold another reference to
-    /// the stream. The list of announced streams holds a weak reference to each stream. This method
-    /// removes the weak reference before it counts the references. If the stream has other owners,
-    /// it is announced again.
+    /// the stream. The list of registered streams holds a weak reference to each stream. This
+    /// method removes the weak reference before it counts the references. If the stream has other
+    /// owners, it is registered again.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
         let is_alone = self.is_alone(number);
         if !is_alone {
-            self.announce_again(number, withdrawal);
+            self.register_again(number, withdrawal);
         }
         is_alone
     }
 
-    /// Announces an entry's stream again.
-    fn announce_again(&self, number: u64, withdrawal: Withdrawal) {
+    /// Registers an entry's stream again.
+    fn register_again(&self, number: u64, withdrawal: Withdrawal) {
         if let Some(BlockUse { user: BlockUser::Stream(stream), .. }) = self.copy_of(number) {
             withdrawal.put_back(&stream);
         }

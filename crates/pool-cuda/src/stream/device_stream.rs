@@ -11,15 +11,15 @@ use pool_driver::calls;
 use pool_driver::capture::is_capturing;
 use pool_driver::context::{bind, check_context};
 use pool_driver::default_stream::refuse_per_thread;
+use pool_driver::deferred_frees::{QueueEntry, retry_deferred_frees};
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::{Place, give_back_leftovers};
 
-use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
 use crate::stream::device::CudaDevice;
 use crate::stream::holders::Holder;
 use crate::stream::other_streams::OtherStreams;
+use crate::stream::registered_streams::register_stream;
 use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
@@ -54,10 +54,10 @@ pub struct DeviceStream {
     deferred: DeferredFrees,
     /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
     /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
-    place: Option<Place<OrphanBlocks>>,
+    entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The first error that a call could not return.
-    unanswered: Cell<Option<CudaError>>,
+    pending_error: Cell<Option<CudaError>>,
     /// The source that provides blocks instead of the device.
     source: Option<Box<dyn BlockSource>>,
     /// The data that other pools can read about this pool, or `None` if a source provides the
@@ -150,20 +150,20 @@ impl DeviceStream {
         stream: Arc<CudaStream>,
         source: Option<Box<dyn BlockSource>>,
     ) -> Result<Self, CudaError> {
-        let place = Place::new()?;
+        let entry = QueueEntry::new()?;
         let holder = match source {
             None => Some(Arc::new(Holder::new(&device))),
             Some(_) => None,
         };
         holder.as_ref().map_or(Ok(()), Holder::register)?;
-        announce(&stream);
+        register_stream(&stream);
         Ok(Self {
             other_streams: OtherStreams::default(),
             staging: Staging::default(),
             deferred: DeferredFrees::default(),
-            place: Some(place),
+            entry: Some(entry),
             shapes: Arc::default(),
-            unanswered: Cell::new(None),
+            pending_error: Cell::new(None),
             source,
             holder,
             is_last_attempt: Cell::new(false),
@@ -251,8 +251,8 @@ impl DeviceStream {
     /// since the last call to this method, the first error is returned. Later calls to this method
     /// do not return the same error again.
     #[must_use]
-    pub fn take_unanswered(&self) -> Option<CudaError> {
-        self.unanswered.take()
+    pub fn take_pending_error(&self) -> Option<CudaError> {
+        self.pending_error.take()
     }
 
     /// Enables or disables the automatic ordering of other streams that use the pool's memory.
@@ -365,10 +365,10 @@ impl DeviceStream {
     }
 
     /// Stores the error of a call that cannot return its error. Only the first error is kept.
-    pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
+    pub(crate) fn keep_pending_error(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
-            let first = self.unanswered.get().unwrap_or(error);
-            self.unanswered.set(Some(first));
+            let first = self.pending_error.get().unwrap_or(error);
+            self.pending_error.set(Some(first));
         }
     }
 }
@@ -381,7 +381,7 @@ impl DeviceStream {
 /// this memory after the pool has been dropped.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
-        give_back_leftovers();
+        retry_deferred_frees();
         if self.source.is_some() {
             return;
         }
@@ -392,8 +392,8 @@ impl Drop for DeviceStream {
         if slabs.is_empty() && addresses.is_empty() {
             return;
         }
-        let Some(place) = self.place.take() else { return };
-        let orphans = place.own(OrphanBlocks {
+        let Some(entry) = self.entry.take() else { return };
+        let orphans = entry.own(OrphanBlocks {
             addresses,
             slabs,
             other_streams: std::mem::take(&mut self.other_streams),

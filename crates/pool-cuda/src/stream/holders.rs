@@ -13,8 +13,8 @@ use pool_driver::memory_pool::MemoryPool;
 use pool_driver::reclaim::Reclaim;
 use pool_driver::stream_waits::wait_for_streams;
 
-use crate::stream::announced_streams::announced_streams;
 use crate::stream::device::CudaDevice;
+use crate::stream::registered_streams::registered_streams;
 
 /// The data about all pools that allocate from a device. The lock is held only while the list is
 /// searched and while entries are added or removed.
@@ -91,7 +91,7 @@ fn registered() -> Vec<Arc<Holder>> {
 /// completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
-    let streams = announced_streams();
+    let streams = registered_streams();
     let is_other = |stream: &&Arc<CudaStream>| {
         stream.context().cu_ctx() == context.cu_ctx() && stream.cu_stream() != own.cu_stream()
     };

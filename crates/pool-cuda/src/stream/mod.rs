@@ -1,7 +1,6 @@
 //! Implements the context of a pool, which is a stream of a device. The context also stores the
 //! pool's blocks, the other streams that use them, page-locked buffers, and memory for shapes.
 
-pub(crate) mod announced_streams;
 mod block_allocation;
 pub(crate) mod block_free;
 pub(crate) mod block_source;
@@ -14,6 +13,7 @@ pub(crate) mod holders;
 pub(crate) mod other_streams;
 mod peer_access;
 pub(crate) mod peers;
+pub(crate) mod registered_streams;
 pub(crate) mod shape_cells;
 pub(crate) mod staging;
 mod stream_questions;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 use pool_driver::calls::{self, Address};
-use pool_driver::capture::{Capture, capture_of};
+use pool_driver::capture::{CaptureId, capture_of};
 use pool_driver::context::bind;
 use pool_driver::default_stream::is_per_thread;
 use pool_driver::error::CudaError;
@@ -208,7 +208,7 @@ impl OtherStreams {
         bytes: Bytes,
         to: &Borrower<'_>,
         own: &CudaStream,
-    ) -> Result<Capture, CudaError> {
+    ) -> Result<CaptureId, CudaError> {
         let Borrower { stream, user, admitted } = to;
         let capture = capture_of(own)?;
         if !admitted && capture_of(stream)? != capture {
@@ -324,7 +324,7 @@ impl OtherStreams {
         &self,
         used: &BlockUse,
         own: &CudaStream,
-        capture: Capture,
+        capture: CaptureId,
     ) -> Result<Joined, CudaError> {
         let joined = self.try_join_one(used, own, capture);
         let context = match &used.user {
@@ -342,7 +342,7 @@ impl OtherStreams {
         &self,
         used: &BlockUse,
         own: &CudaStream,
-        capture: Capture,
+        capture: CaptureId,
     ) -> Result<Joined, CudaError> {
         let refused = Err(CudaError::Capturing { operation: "wait for another stream" });
         if capture.is_some() && capture != used.capture {
@@ -421,7 +421,7 @@ fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
 /// before work on the per-thread default stream uses the pool's memory. The pointer may be moved to
 /// another thread, where the same handle refers to a different stream. After this synchronization,
 /// any work that a thread enqueues on its default stream runs after the work on the pool's stream.
-fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
+fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<CaptureId, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for the pool's stream" });
     }

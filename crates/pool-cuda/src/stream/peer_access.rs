@@ -38,7 +38,7 @@ impl CudaDevice {
     /// use pool_cuda::Cuda;
     ///
     /// let (near, far) = (Cuda::device(0)?, Cuda::device(1)?);
-    /// near.let_peer(&far)?;
+    /// near.grant_peer_access(&far)?;
     /// let stream = far.context().new_stream().expect("a stream");
     /// let mut pool = Pool::<Cuda>::new(near.new_stream()?);
     /// let scope = pool.scope();
@@ -54,7 +54,7 @@ impl CudaDevice {
     /// Returns [`CudaError::NotPeers`] if the devices are not connected, or if the system does not
     /// allow the access. Returns [`CudaError::Call`] if the driver does not enable the access, and
     /// [`CudaError::Bookkeeping`] if the host is out of memory.
-    pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
+    pub fn grant_peer_access(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {
             return Ok(());

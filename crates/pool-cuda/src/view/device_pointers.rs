@@ -48,19 +48,19 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// `stream` is the pool's own stream, the pool does not call the driver.
 ///
 /// Drop the returned guard after you have enqueued the work, as cudarc's own functions do. If the
-/// stream is [announced](crate::announce), the guard does nothing. If the stream is not announced,
-/// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
-/// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
-/// stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the next
-/// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// stream is [registered](crate::register_stream), the guard does nothing. If the stream is not
+/// registered, dropping the guard records an event, and the pool's stream waits for this event. If
+/// the guard is forgotten, or if cudarc's event tracking is disabled, the host waits for all work
+/// in the stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the
+/// next use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
-/// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
-/// driver rejects copies and fills at address 0, so cudarc's copy and fill methods return an error.
-/// Libraries that pass the address to kernels, such as cuBLAS, receive no error. A kernel that
-/// accesses address 0 faults, which makes the CUDA context unusable. For libraries that pass the
-/// address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which
-/// return the error directly.
+/// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) returns the
+/// reason. The driver rejects copies and fills at address 0, so cudarc's copy and fill methods
+/// return an error. Libraries that pass the address to kernels, such as cuBLAS, receive no error. A
+/// kernel that accesses address 0 faults, which makes the CUDA context unusable. For libraries that
+/// pass the address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use),
+/// which return the error directly.
 ///
 /// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
 /// the pointer. For example, memory that is acquired during a capture stays uninitialized until the

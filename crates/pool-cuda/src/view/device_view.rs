@@ -259,7 +259,7 @@ mod sealed {
 /// # Errors
 ///
 /// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
-/// another device or context that has no [access](crate::CudaDevice::let_peer). Returns
+/// another device or context that has no [access](crate::CudaDevice::grant_peer_access). Returns
 /// [`CudaError::Capturing`] if only one of the two streams is being captured. The same error is
 /// returned if both streams are being captured, and another stream used the memory before the
 /// capture. Returns [`CudaError::Call`] if the driver fails to order the streams.

@@ -23,7 +23,8 @@ pub trait Launch {
     /// streams that use a view, the kernel receives address 0 for this view. The launch itself
     /// succeeds in this case. A kernel that accesses address 0 faults, which makes the CUDA context
     /// unusable. To detect this error, call
-    /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) before the launch.
+    /// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) before the
+    /// launch.
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;
 }
 

@@ -164,7 +164,7 @@ impl Region {
     /// method also returns a guard that must be dropped after this work has been enqueued.
     ///
     /// Returns address 0 if the streams cannot be ordered. The driver rejects copies and fills at
-    /// address 0. [`DeviceStream::take_unanswered`] returns the error later.
+    /// address 0. [`DeviceStream::take_pending_error`] returns the error later.
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -285,7 +285,7 @@ impl Region {
         error: CudaError,
         wait: impl FnOnce(&CudaStream) -> Result<(), CudaError>,
     ) -> bool {
-        self.stream().keep_unanswered(Err(error));
+        self.stream().keep_pending_error(Err(error));
         matches!(error, CudaError::Call { .. }) && wait(self.stream().stream()).is_ok()
     }
 }

@@ -9,7 +9,7 @@ use pool_core::{
     Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
 };
 
-/// Calls [`TOLD`] in each operation.
+/// Calls [`NOTIFIED`] in each operation.
 #[derive(Debug)]
 pub(crate) struct Hooked;
 
@@ -54,11 +54,11 @@ impl Place {
 
 thread_local! {
     /// Runs at each place; returns `false` to refuse the call.
-    pub(crate) static TOLD: Cell<fn(Place) -> bool> = const { Cell::new(|_| true) };
+    pub(crate) static NOTIFIED: Cell<fn(Place) -> bool> = const { Cell::new(|_| true) };
 }
 
 fn tell(place: Place) -> Result<(), Refused> {
-    if TOLD.get()(place) { Ok(()) } else { Err(Refused) }
+    if NOTIFIED.get()(place) { Ok(()) } else { Err(Refused) }
 }
 
 /// Calls the callback when it is made and dropped.
@@ -145,7 +145,8 @@ unsafe impl PoolBackend for Hooked {
         if why == Reuse::HandOut {
             return tell(Place::Reuse);
         }
-        // A block that cannot be ordered before it is freed is leaked, which leak checkers would see.
+        // A block that cannot be ordered before it is freed is leaked, which leak checkers would
+        // see.
         let _served = tell(Place::Free);
         Ok(())
     }

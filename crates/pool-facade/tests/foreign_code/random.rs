@@ -12,7 +12,7 @@ use pool_facade::prelude::*;
 use pool_facade::{Compaction, Handle, Handles};
 
 use crate::allocator::{Call, with_hook};
-use crate::hooked::{ARMING, Hooked, Place, Refused, TOLD};
+use crate::hooked::{ARMING, Hooked, NOTIFIED, Place, Refused};
 use crate::live::Live;
 
 /// The maximum depth of nested callbacks.
@@ -32,7 +32,7 @@ struct World {
     handles: Cell<Option<NonNull<Handles<'static, Hooked>>>>,
     handle: Cell<Option<Handle<u8>>>,
     nested: Cell<usize>,
-    told: RefCell<BTreeMap<Place, usize>>,
+    notified: RefCell<BTreeMap<Place, usize>>,
     refused: Cell<usize>,
     served: Cell<usize>,
 }
@@ -45,15 +45,15 @@ thread_local! {
 struct Planned;
 
 /// The function that every hook calls.
-fn told(place: Place) -> bool {
+fn notified(place: Place) -> bool {
     let Some(world) = WORLD.get() else { return true };
     // SAFETY: set by `run` for as long as the world lives.
     let world = unsafe { world.as_ref() };
-    world.told(place)
+    world.notified(place)
 }
 
-fn told_by_allocator(_: Call) -> bool {
-    told(Place::Allocator)
+fn notified_by_allocator(_: Call) -> bool {
+    notified(Place::Allocator)
 }
 
 /// Bookkeeping of the test, which calls no hook.
@@ -71,7 +71,7 @@ impl World {
             handles: Cell::new(None),
             handle: Cell::new(None),
             nested: Cell::new(0),
-            told: RefCell::default(),
+            notified: RefCell::default(),
             refused: Cell::new(0),
             served: Cell::new(0),
         }
@@ -86,8 +86,8 @@ impl World {
     }
 
     /// Acts, throws or refuses, or does nothing.
-    fn told(&self, place: Place) -> bool {
-        quietly(|| *self.told.borrow_mut().entry(place).or_default() += 1);
+    fn notified(&self, place: Place) -> bool {
+        quietly(|| *self.notified.borrow_mut().entry(place).or_default() += 1);
         if self.nested.get() < NESTED && self.once_in(4) {
             self.nested.set(self.nested.get() + 1);
             for _ in 0..=self.below(2) {
@@ -141,7 +141,7 @@ impl World {
         let length = [0, 1, 7, 60, 500][self.below(5)];
         let dims = [&[2, 3][..], &[7], &[4, 1, 2], &[3, 0], &[]][self.below(5)];
         let closure = |_| {
-            let _served = told(Place::Closure);
+            let _served = notified(Place::Closure);
             3
         };
         let acquired = match self.below(11) {
@@ -279,12 +279,12 @@ fn run(program: impl Fn(&World)) -> (BTreeMap<Place, usize>, usize, usize) {
         let _named = Named(seed);
         let world = World::new(seed);
         WORLD.set(Some(NonNull::from(&world)));
-        TOLD.set(told);
+        NOTIFIED.set(notified);
         ARMING.set(seed % 3 == 0);
-        with_hook(Some(told_by_allocator), || program(&world));
+        with_hook(Some(notified_by_allocator), || program(&world));
         WORLD.set(None);
         assert_eq!(world.live.borrow().count(), 0);
-        for (place, times) in world.told.take() {
+        for (place, times) in world.notified.take() {
             *places.entry(place).or_default() += times;
         }
         refused += world.refused.get();
@@ -312,7 +312,7 @@ mod telling {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
-    use super::{Place, told};
+    use super::{Place, notified};
 
     pub(super) struct Telling;
 
@@ -322,7 +322,7 @@ mod telling {
         }
 
         fn new_span(&self, _: &Attributes<'_>) -> Id {
-            let _served = told(Place::Span);
+            let _served = notified(Place::Span);
             Id::from_u64(1)
         }
 
@@ -331,16 +331,16 @@ mod telling {
         fn record_follows_from(&self, _: &Id, _: &Id) {}
 
         fn event(&self, _: &Event<'_>) {
-            let _served = told(Place::Event);
+            let _served = notified(Place::Event);
         }
 
         fn enter(&self, _: &Id) {
-            let _served = told(Place::Span);
+            let _served = notified(Place::Span);
         }
 
         /// A span may be left while it is unwound: nothing is thrown from here.
         fn exit(&self, _: &Id) {
-            let _served = told(Place::Allocator);
+            let _served = notified(Place::Allocator);
         }
     }
 }

@@ -74,7 +74,7 @@ fn outcome<R>(
 }
 
 #[test]
-fn h1_growth_told_to_a_subscriber_that_acquires() {
+fn h1_growth_reported_to_a_subscriber_that_acquires() {
     for when in [When::NewSpan, When::Enter, When::Exit] {
         for first in [0, 10] {
             let pool = endless_pool(PoolConfig::new());
@@ -89,7 +89,7 @@ fn h1_growth_told_to_a_subscriber_that_acquires() {
 }
 
 #[test]
-fn h1_trim_told_to_a_subscriber_that_acquires() {
+fn h1_trim_reported_to_a_subscriber_that_acquires() {
     for when in [When::NewSpan, When::Enter, When::Event, When::Exit] {
         let pool = endless_pool(PoolConfig::new());
         pool.scope().acquire_filled(64, 1_u8);
@@ -101,7 +101,7 @@ fn h1_trim_told_to_a_subscriber_that_acquires() {
 }
 
 #[test]
-fn h1_warning_told_to_a_subscriber_that_acquires() {
+fn h1_warning_reported_to_a_subscriber_that_acquires() {
     let scope = endless_scope(endless_pool(PoolConfig::new()));
     for _ in 1..PoolConfig::WARNING_SLOTS {
         scope.acquire::<u8, _>(0);

@@ -254,12 +254,12 @@ fn a_marker_whose_feature_is_off_names_the_feature() {
 /// Every other form of the macros is refused with the forms that they take.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
-fn other_forms_of_the_macros_are_told_the_right_one() {
+fn other_forms_of_the_macros_are_rejected_with_the_right_one() {
     for (called, program) in &OTHER_FORMS {
-        let told = format!(
+        let reported = format!(
             "write `{called}(|scope| {{ … }})`, `{called}(Backend, |scope| {{ … }})` or `{called}(A, B, |a, b| {{ … }})`; a scope is mutable without `mut`"
         );
-        refused(program, &[&told]);
+        refused(program, &[&reported]);
     }
 }
 
@@ -288,7 +288,7 @@ fn an_element_that_cannot_be_recycled_names_the_way_out() {
 /// A type that no derive makes an element has another way out.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
-fn tuples_options_references_and_owners_are_told_the_way_out() {
+fn tuples_options_references_and_owners_are_rejected_with_advice() {
     let way_out = [
         "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
         "host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats",
@@ -306,7 +306,7 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
 /// The error for a value that is not a shape lists the shapes.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
-fn what_is_no_shape_is_told_the_shapes() {
+fn what_is_no_shape_is_rejected_with_the_shapes() {
     let shapes = "shapes are: `usize` for a length; `[usize; N]` or a tuple of `usize` for 1 to 6 axes; \
                   `&[usize]` for a number of axes known at run time";
     for (name, program) in &NO_SHAPES {

@@ -33,6 +33,6 @@ fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
             Err(error) => panic!("{error}"),
         }
     }
-    // The next thread that uses a stream drops their leftover values.
+    // The next thread that uses a stream drops their remaining values.
     assert_eq!(with_pool!(Wgpu, |scope| { scope.acquire_zeroed::<u8, _>(5).len() }), 5);
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use pool_core::Device;
 use pool_core::reserve::lock_reserved;
 
-use super::book::ArenaBook;
+use super::ledger::ArenaLedger;
 use super::policy::ArenaPolicy;
 use super::region::{ArenaRegion, Deallocation};
 use super::shared::ArenaShared;
@@ -74,8 +74,8 @@ impl<M: MemorySource> CudaArena<M> {
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
-        let book = Mutex::new(ArenaBook::new(address, bytes, policy));
-        let shared = ArenaShared { source, range: LeasedRange { address, bytes }, book };
+        let ledger = Mutex::new(ArenaLedger::new(address, bytes, policy));
+        let shared = ArenaShared { source, range: LeasedRange { address, bytes }, ledger };
         Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
@@ -97,11 +97,11 @@ impl<M: MemorySource> CudaArena<M> {
     /// allocate memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
-        let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
-        if book.is_given_away() && !self.of_session {
+        let mut ledger = lock_reserved(|| self.shared.ledger.lock(), ArenaLedger::live_mut, ())?;
+        if ledger.is_given_away() && !self.of_session {
             return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
         }
-        book.allocate(size, alignment)
+        ledger.allocate(size, alignment)
     }
 
     /// Deallocates the region that begins at `address`. If the policy is
@@ -112,11 +112,11 @@ impl<M: MemorySource> CudaArena<M> {
     /// Captured code may also drop memory that it allocated before the capture. While a capture
     /// session or its graph uses the arena, a call to this method only updates the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
-        let mut book = self.shared.book.lock();
-        if book.is_given_away() && !self.of_session {
-            return book.ignore();
+        let mut ledger = self.shared.ledger.lock();
+        if ledger.is_given_away() && !self.of_session {
+            return ledger.ignore();
         }
-        book.deallocate(address)
+        ledger.deallocate(address)
     }
 
     /// Records that the capture using this arena forks into several streams.
@@ -128,13 +128,13 @@ impl<M: MemorySource> CudaArena<M> {
     /// this order. After this error, the caller must discard the capture. The arena rejects all
     /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
-        self.shared.book.lock().forked()
+        self.shared.ledger.lock().forked()
     }
 
     /// Deallocates all regions. After the reset, graphs that were captured with this arena must not
     /// be replayed. [`Lease::check`](crate::Lease::check) returns an error for their leases.
     pub fn reset(&self) {
-        self.shared.book.lock().reset();
+        self.shared.ledger.lock().reset();
     }
 
     /// Returns the state that this arena shares with its leases.
@@ -163,7 +163,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// Returns the arena's statistics.
     #[must_use]
     pub fn stats(&self) -> ArenaStats {
-        self.shared.book.lock().stats()
+        self.shared.ledger.lock().stats()
     }
 }
 
@@ -182,7 +182,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// Transfers the arena to a session if `given` is `true`, or back to the arena's owner if
     /// `given` is `false`.
     pub(crate) fn give_away(&self, given: bool) {
-        self.shared.book.lock().give_away(given);
+        self.shared.ledger.lock().give_away(given);
     }
 
     pub(crate) fn source(&self) -> &M {
@@ -191,7 +191,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Returns `true` if the arena reuses bytes in the order of the calls.
     pub(crate) fn rewinds(&self) -> bool {
-        self.shared.book.lock().is_linear()
+        self.shared.ledger.lock().is_linear()
     }
 }
 

@@ -6,15 +6,15 @@ use std::ops::Deref;
 
 use pool_core::reserve::NoHostMemory;
 
-use super::book::ArenaBook;
 use super::cuda_arena::CudaArena;
+use super::ledger::ArenaLedger;
 use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::source::MemorySource;
 
 /// A copy of an arena's state at a certain time, or a new state without regions.
 #[derive(Debug)]
-pub(crate) struct ArenaMark(ArenaBook);
+pub(crate) struct ArenaMark(ArenaLedger);
 
 /// The regions that have been allocated since a mark was created. Dropping this value deallocates
 /// these regions and returns the arena to its earlier state.
@@ -22,13 +22,13 @@ pub(crate) struct ArenaMark(ArenaBook);
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
     arena: &'a CudaArena<M>,
-    before: Option<ArenaBook>,
+    before: Option<ArenaLedger>,
 }
 
 impl<M: MemorySource> CudaArena<M> {
     /// Creates a mark of the arena's current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
-        Ok(ArenaMark(copy(|| self.shared().book.lock())?))
+        Ok(ArenaMark(copy(|| self.shared().ledger.lock())?))
     }
 
     /// Creates a mark. New regions are placed after the bytes that were in use before the session.
@@ -39,9 +39,9 @@ impl<M: MemorySource> CudaArena<M> {
         given: &ArenaMark,
         policy: ArenaPolicy,
     ) -> Result<ArenaMark, NoHostMemory> {
-        let book = copy(|| self.shared().book.lock())?;
-        let floor = given.0.used(book.resets());
-        Ok(ArenaMark(book.anew(policy, floor)))
+        let ledger = copy(|| self.shared().ledger.lock())?;
+        let floor = given.0.used(ledger.resets());
+        Ok(ArenaMark(ledger.anew(policy, floor)))
     }
 
     /// Returns the number of bytes that were used before the session, or 0 if the arena has been
@@ -53,7 +53,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// Restores the state that the arena had before the session. This method is called after the
     /// session's last graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
-        self.shared().book.lock().come_back(&mut given.0);
+        self.shared().ledger.lock().come_back(&mut given.0);
     }
 
     /// Returns the arena to the state of the mark, so that allocations of the same sizes return the
@@ -65,19 +65,21 @@ impl<M: MemorySource> CudaArena<M> {
         &self,
         mark: &ArenaMark,
     ) -> Result<TentativeRegions<'_, M>, NoHostMemory> {
-        let before = Some(copy(|| self.shared().book.lock())?);
+        let before = Some(copy(|| self.shared().ledger.lock())?);
         let mut marked = copy(|| &mark.0)?;
-        self.shared().book.lock().put_back(&mut marked);
+        self.shared().ledger.lock().put_back(&mut marked);
         Ok(TentativeRegions { arena: self, before })
     }
 }
 
 /// Copies the state of an arena. The lock is held only while the state is read, and not while host
 /// memory for the copy is allocated.
-fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
+fn copy<B: Deref<Target = ArenaLedger>>(
+    ledger: impl Fn() -> B,
+) -> Result<ArenaLedger, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
-        let copied = book().copy(&mut room);
+        let copied = ledger().copy(&mut room);
         match copied {
             Ok(copied) => return Ok(copied),
             Err(regions) => room = LiveRegions::with_room(regions)?,
@@ -95,7 +97,7 @@ impl<M: MemorySource> TentativeRegions<'_, M> {
 impl<M: MemorySource> Drop for TentativeRegions<'_, M> {
     fn drop(&mut self) {
         if let Some(before) = &mut self.before {
-            self.arena.shared().book.lock().put_back(before);
+            self.arena.shared().ledger.lock().put_back(before);
         }
     }
 }

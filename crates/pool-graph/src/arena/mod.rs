@@ -1,8 +1,8 @@
 //! Arenas for captures. An arena is a single buffer that is allocated before the capture begins.
 //! The capture allocates regions by advancing an offset into this buffer.
 
-mod book;
 mod cuda_arena;
+mod ledger;
 mod live_regions;
 #[cfg(feature = "cuda")]
 mod mark;

@@ -2,7 +2,7 @@
 
 use pool_core::Device;
 
-use super::book::ArenaBook;
+use super::ledger::ArenaLedger;
 use crate::base::range::LeasedRange;
 use crate::base::sync::Mutex;
 use crate::source::MemorySource;
@@ -12,7 +12,7 @@ use crate::source::MemorySource;
 pub(crate) struct ArenaShared<M: MemorySource> {
     pub(super) source: M,
     pub(super) range: LeasedRange,
-    pub(super) book: Mutex<ArenaBook>,
+    pub(super) ledger: Mutex<ArenaLedger>,
 }
 
 impl<M: MemorySource> ArenaShared<M> {
@@ -25,7 +25,7 @@ impl<M: MemorySource> ArenaShared<M> {
     }
 
     pub(crate) fn generation(&self) -> u64 {
-        self.book.lock().resets()
+        self.ledger.lock().resets()
     }
 }
 

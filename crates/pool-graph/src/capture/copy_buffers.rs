@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
-use pool_driver::host_buffer::{HostBuffer, HostPlace};
+use pool_driver::host_buffer::{HostBuffer, HostEntry};
 
 /// The buffer of the last copy, which the next copy can reuse. `CopyBuffers` also contains the
 /// buffers whose copies may still be pending.
@@ -15,7 +15,7 @@ use pool_driver::host_buffer::{HostBuffer, HostPlace};
 pub(crate) struct CopyBuffers {
     /// Reserved host memory for the record of the first buffer, so that creating the buffer
     /// allocates no other host memory.
-    place: Option<HostPlace>,
+    entry: Option<HostEntry>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
@@ -24,7 +24,7 @@ impl CopyBuffers {
     /// Creates an instance without buffers, and reserves host memory for the record of the first
     /// buffer.
     pub(crate) fn new() -> Result<Self, CudaError> {
-        Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
+        Ok(Self { entry: Some(HostEntry::new()?), ..Self::default() })
     }
 
     /// Returns a buffer that is at least as long as `bytes`. A new buffer contains a copy of
@@ -38,8 +38,8 @@ impl CopyBuffers {
         match self.ready.take().filter(|ready| ready.len() >= bytes.len()) {
             Some(ready) => Ok(ready),
             None => {
-                let place = self.place.take().map_or_else(HostPlace::new, Ok)?;
-                HostBuffer::in_place(place, bytes, context)
+                let entry = self.entry.take().map_or_else(HostEntry::new, Ok)?;
+                HostBuffer::with_entry(entry, bytes, context)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A guard that retries deferred destructions after a capture has ended.
 
-use pool_driver::leftovers::give_back_leftovers;
+use pool_driver::deferred_frees::retry_deferred_frees;
 
 /// A guard that retries deferred destructions when it is dropped at the end of a capture.
 #[derive(Debug)]
@@ -8,6 +8,6 @@ pub(crate) struct DeferredDestruction;
 
 impl Drop for DeferredDestruction {
     fn drop(&mut self) {
-        give_back_leftovers();
+        retry_deferred_frees();
     }
 }

@@ -11,12 +11,12 @@
 // owned_layout: body, error
 // resources: memory, registry
 // closed_world: body, error, memory
-// graph_leftovers: copy_buffers, deferred_destruction, error, registry, resources, sharing
+// retired_graph: copy_buffers, deferred_destruction, error, registry, resources, sharing
 // record: body, error
 // footprint: body, error, ladder, record
-// setup: body, closed_world, error, footprint, graph_leftovers, owned_layout, record, resources, sharing, temporary_name
-// graph: body, copy_buffers, error, footprint, graph_leftovers, memory, record, registry, resources, setup, sharing
-// prepared: body, copy_buffers, error, graph, graph_leftovers, setup
+// setup: body, closed_world, error, footprint, owned_layout, record, resources, retired_graph, sharing, temporary_name
+// graph: body, copy_buffers, error, footprint, memory, record, registry, resources, retired_graph, setup, sharing
+// prepared: body, copy_buffers, error, graph, retired_graph, setup
 // session: body, error, footprint, graph, memory, owned_memory, prepared, registry, resources, setup
 // unverified: body, error, prepared, setup
 
@@ -27,7 +27,6 @@ mod deferred_destruction;
 mod error;
 mod footprint;
 mod graph;
-mod graph_leftovers;
 mod invalidation;
 mod ladder;
 mod memory;
@@ -38,6 +37,7 @@ mod prepared;
 mod record;
 mod registry;
 mod resources;
+mod retired_graph;
 mod session;
 mod setup;
 mod sharing;

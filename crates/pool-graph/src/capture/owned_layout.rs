@@ -26,19 +26,19 @@ impl OwnedLayout {
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
         let numbers = |nodes: &[u64]| nodes.iter().map(&number).collect::<Vec<_>>();
         for region in regions {
-            let turns = region.turns().unwrap_or_default();
-            if turns.is_empty() || region.bytes == 0 {
+            let use_groups = region.use_groups().unwrap_or_default();
+            if use_groups.is_empty() || region.bytes == 0 {
                 continue;
             }
             let range = LeasedRange { address: region.address, bytes: region.bytes };
             places.push((range, offset));
             let mut after = Vec::new();
-            for turn in turns {
-                let until = numbers(&turn.until);
+            for group in use_groups {
+                let until = numbers(&group.until);
                 layout.push(RegionLayout {
                     offset,
                     bytes: region.bytes,
-                    uses: numbers(&turn.uses),
+                    uses: numbers(&group.uses),
                     after: std::mem::replace(&mut after, until.clone()),
                     until,
                 });

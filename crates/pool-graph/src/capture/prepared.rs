@@ -8,7 +8,7 @@ use super::body::Capture;
 use super::copy_buffers::CopyBuffers;
 use super::error::CaptureError;
 use super::graph::CapturedGraph;
-use super::graph_leftovers::LeftoversPlace;
+use super::retired_graph::RetiredGraphEntry;
 use super::setup::{CaptureSetup, Purpose};
 
 /// The second state of a session, which owns streams, leases and an arena.
@@ -106,12 +106,12 @@ impl PreparedCapture {
         };
         let ready = self.setup.examine(outcome, purpose).and_then(|verified_graph| {
             let executable = verified_graph.graph.instantiate()?;
-            Ok((executable, verified_graph, LeftoversPlace::new()?, CopyBuffers::new()?))
+            Ok((executable, verified_graph, RetiredGraphEntry::new()?, CopyBuffers::new()?))
         });
         match ready {
-            Ok((executable, verified_graph, place, staged)) => {
+            Ok((executable, verified_graph, entry, staged)) => {
                 let setup = Arc::clone(&self.setup);
-                Ok(CapturedGraph::new(executable, verified_graph, setup, state, (place, staged)))
+                Ok(CapturedGraph::new(executable, verified_graph, setup, state, (entry, staged)))
             }
             Err(error) => Err(FailedCapture { error: error.into(), state }),
         }

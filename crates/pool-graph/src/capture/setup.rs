@@ -17,17 +17,17 @@ use super::body::{Account, BodyRecord, Capture, Frontiers, LiveCapture, Region, 
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::graph_leftovers::ActiveCapture;
 use super::owned_layout::OwnedLayout;
 #[cfg(feature = "record")]
 use super::record;
 use super::resources::SessionResources;
+use super::retired_graph::ActiveCapture;
 use super::sharing::Shares;
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaMark;
 use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
-use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
+use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
 /// The streams, the mode and the memory of a session's captures, and the mark in the arena at which
 /// captures start to allocate.
@@ -267,9 +267,9 @@ impl CaptureSetup {
         let in_layout = |&(node, address, bytes): &(usize, u64, u64)| {
             let in_arena = address.checked_sub(base).filter(|&offset| offset < capacity);
             let offset = in_arena.or_else(|| owned.offset_of(address))?;
-            Some(Access { node, offset, bytes })
+            Some(NodeAccess { node, offset, bytes })
         };
-        let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_layout).collect();
+        let accesses: Vec<NodeAccess> = contents.accesses.iter().filter_map(in_layout).collect();
         let name = |number: usize| {
             let region = temporaries.get(number).map(|(region, _)| region);
             TemporaryName { number, taken_by: region.and_then(|region| region.site.call) }

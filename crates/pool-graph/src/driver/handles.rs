@@ -20,9 +20,9 @@ use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::captures_under_way::is_capture_under_way;
 use pool_driver::chain::Chain;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, sys};
+use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, ResourceOwner};
 use pool_driver::error::CudaError;
 use pool_driver::handle::{ContextHandle, HandleKind};
-use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 use super::kept_values::{KeepingHandle, KeptValues};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
@@ -32,7 +32,7 @@ use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 pub(crate) struct Graph(ResourceOwner<KeepingHandle<GraphKind>>);
 
 /// An entry in the queue of deferred frees that is reserved for a future graph.
-pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
+pub(crate) type GraphEntry = QueueEntry<KeepingHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
@@ -41,7 +41,7 @@ pub(crate) enum GraphKind {}
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
-    const KIND: LeftoverKind = LeftoverKind::Graph;
+    const KIND: DeferredFreeKind = DeferredFreeKind::Graph;
 
     fn check() -> Result<(), CudaError> {
         check_no_capture()
@@ -75,13 +75,13 @@ impl Graph {
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
         values: &Arc<KeptValues>,
-        place: GraphPlace,
+        entry: GraphEntry,
     ) -> Option<Self> {
         // SAFETY: the caller promises that the handle belongs to a graph that was created in this
         // context and has no other owner.
         let own = || unsafe { ContextHandle::new(handle, context) };
         let values = || Arc::clone(values);
-        (!handle.is_null()).then(|| Self(place.own(KeepingHandle::new(own(), values()))))
+        (!handle.is_null()).then(|| Self(entry.own(KeepingHandle::new(own(), values()))))
     }
 
     /// Returns the handle of the graph. The crate reads the graph through this handle, and tests
@@ -92,7 +92,7 @@ impl Graph {
 
     /// Instantiates the graph as an executable graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
-        let (place, mut handle) = (Place::new()?, ptr::null_mut());
+        let (entry, mut handle) = (QueueEntry::new()?, ptr::null_mut());
         // SAFETY: the graph is live, because its owner is borrowed. The modules of the graph's
         // kernels are loaded, because the graph's owner holds the kept values. `handle` outlives
         // the call that writes to it.
@@ -102,7 +102,7 @@ impl Graph {
         answer("cuGraphInstantiate", made.result())?;
         // SAFETY: the executable graph has just been created, in the graph's context.
         let handle = unsafe { ContextHandle::new(handle, self.0.handle().context()) };
-        Ok(Executable(place.own(KeepingHandle::new(handle, Arc::clone(self.0.values())))))
+        Ok(Executable(entry.own(KeepingHandle::new(handle, Arc::clone(self.0.values())))))
     }
 }
 
@@ -126,7 +126,7 @@ enum ExecutableKind {}
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
-    const KIND: LeftoverKind = LeftoverKind::Executable;
+    const KIND: DeferredFreeKind = DeferredFreeKind::Executable;
 
     fn check() -> Result<(), CudaError> {
         check_no_capture()
@@ -188,13 +188,13 @@ impl Executable {
         graph: &Graph,
         kind_of: impl FnOnce(u64) -> Option<NodeKind>,
     ) -> Result<Result<(), UpdateRefusal>, CudaError> {
-        let mut told =
+        let mut result_info =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
-        let place = (&raw mut told).cast();
+        let place = (&raw mut result_info).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
         // SAFETY: both graphs are live, because their owners are borrowed. The modules of both
-        // graphs are loaded, because each owner holds its kept values. `told` outlives the call,
-        // and has the layout of the struct that the call writes.
+        // graphs are loaded, because each owner holds its kept values. `result_info` outlives the
+        // call, and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
         });
@@ -206,7 +206,8 @@ impl Executable {
             }
             return updated.map(Ok);
         }
-        let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
+        let (reason, node) =
+            (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
         // The handle is only compared with other handles, because the driver may return one that
         // does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))

@@ -17,9 +17,9 @@ use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::captures_under_way::is_capture_under_way;
 use pool_driver::chain::Chain;
 use pool_driver::cudarc::driver::{CudaContext, CudaFunction};
+use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, ResourceOwner};
 use pool_driver::error::CudaError;
 use pool_driver::handle::{ContextHandle, HandleKind};
-use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// Values that the work of a capture needs, or memory that a session owns.
 pub(crate) struct KeptValues(Mutex<ResourceOwner<Values>>);
@@ -48,7 +48,7 @@ impl KeptValues {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn new() -> Result<Arc<Self>, CudaError> {
-        let values = Place::new()?.own(Values::default());
+        let values = QueueEntry::new()?.own(Values::default());
         Ok(Arc::new(Self(Mutex::new(values))))
     }
 
@@ -82,7 +82,7 @@ impl KeptValues {
 }
 
 impl Resource for Values {
-    const KIND: LeftoverKind = LeftoverKind::OwnedMemory;
+    const KIND: DeferredFreeKind = DeferredFreeKind::OwnedMemory;
 
     fn context(&self) -> Option<&CudaContext> {
         None
@@ -146,7 +146,7 @@ impl<K: HandleKind> KeepingHandle<K> {
 }
 
 impl<K: HandleKind> Resource for KeepingHandle<K> {
-    const KIND: LeftoverKind = K::KIND;
+    const KIND: DeferredFreeKind = K::KIND;
 
     fn context(&self) -> Option<&CudaContext> {
         Resource::context(&self.handle)

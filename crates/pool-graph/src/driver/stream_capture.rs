@@ -11,15 +11,15 @@ use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::code::DriverCode;
 use pool_driver::context::bind;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, ResourceOwner};
 use pool_driver::error::CudaError;
 use pool_driver::event::Event;
 use pool_driver::handle::{ContextHandle, HandleKind};
-use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 use pool_driver::versioned::set_behind_nothing;
 use result::stream::StreamKind;
 
 use super::graph_reading::{self, capture_under_way};
-use super::handles::{Graph, GraphPlace};
+use super::handles::{Graph, GraphEntry};
 use super::kept_values::{KeepingHandle, KeptValues};
 
 /// The rules for the driver calls that invalidate a capture.
@@ -66,7 +66,7 @@ enum OriginKind {}
 unsafe impl HandleKind for OriginKind {
     type Handle = sys::CUstream;
 
-    const KIND: LeftoverKind = LeftoverKind::Stream;
+    const KIND: DeferredFreeKind = DeferredFreeKind::Stream;
 
     unsafe fn destroy(stream: sys::CUstream) -> Result<(), CudaError> {
         // SAFETY: the caller promises that the stream is live and is never used after this call.
@@ -80,12 +80,12 @@ impl Origin {
     /// shares ownership of the values that the captured work needs, because the capture may not end
     /// until the stream is destroyed.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
-        let place = Place::new()?;
+        let entry = QueueEntry::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         let stream = answer("cuStreamCreate", made)?;
         // SAFETY: the stream has just been created in this context.
         let handle = unsafe { ContextHandle::new(stream, context) };
-        Ok(Self(place.own(KeepingHandle::new(handle, Arc::clone(values)))))
+        Ok(Self(entry.own(KeepingHandle::new(handle, Arc::clone(values)))))
     }
 
     fn stream(&self) -> sys::CUstream {
@@ -109,15 +109,15 @@ impl Origin {
 
     /// Ends the capture. If the driver returns a graph, its owner receives the reserved entry in
     /// the queue of deferred frees.
-    fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
+    fn ask_to_end(&self, entry: &mut Option<GraphEntry>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live, because its owner is borrowed, and `graph` outlives the call
         // that writes to it.
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
-        let Some(place) = place.take() else { return Ok(None) };
+        let Some(entry) = entry.take() else { return Ok(None) };
         // SAFETY: the driver has just returned the graph, and no other code has its handle.
-        Ok(unsafe { Graph::new(graph, self.0.handle().context(), self.0.values(), place) })
+        Ok(unsafe { Graph::new(graph, self.0.handle().context(), self.0.values(), entry) })
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct StreamCapture {
     id: u64,
     /// The entry in the queue of deferred frees that is reserved for the graph, or `None` if the
     /// capture has ended with a graph.
-    place: Option<GraphPlace>,
+    entry: Option<GraphEntry>,
     ended: bool,
 }
 
@@ -145,7 +145,7 @@ impl StreamCapture {
         event: &Arc<Event>,
         values: &Arc<KeptValues>,
     ) -> Result<Option<Self>, CudaError> {
-        let place = Some(GraphPlace::new()?);
+        let entry = Some(GraphEntry::new()?);
         let origin = Origin::new(stream.context(), values)?;
         // SAFETY: the origin's stream is live, because its owner is borrowed.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
@@ -153,7 +153,7 @@ impl StreamCapture {
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
         // From this point on, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
-        let mut under_way = Self { origin, stream, event, id: 0, place, ended: false };
+        let mut under_way = Self { origin, stream, event, id: 0, entry, ended: false };
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream()) }?;
         let Some(capture) = capture_under_way(&under_way.stream)? else { return Ok(None) };
@@ -182,11 +182,11 @@ impl StreamCapture {
 
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
-        let ended = self.origin.ask_to_end(&mut self.place);
+        let ended = self.origin.ask_to_end(&mut self.entry);
         // If ending the capture failed, the streams may still be captured, so this code tries to
         // end the capture again. If the second attempt returns a graph, the graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
-            drop(self.origin.ask_to_end(&mut self.place));
+            drop(self.origin.ask_to_end(&mut self.entry));
         }
         if ended.is_err() {
             forget_error_of_capture(self.stream.context());

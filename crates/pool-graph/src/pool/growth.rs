@@ -14,7 +14,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::Request;
 use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
-use crate::book::{AllocationStep, Book, Growth};
+use crate::ledger::{AllocationStep, BlockLedger, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
 /// Requests the initial chunks of a new pool. If the source does not have enough memory, the
@@ -22,23 +22,23 @@ use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 /// pool starts with fewer chunks.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
-    book: &mut Book,
+    ledger: &mut BlockLedger,
     initial: u64,
 ) -> Result<(), M::Error> {
-    while let Some(growth) = book.preallocate(initial) {
+    while let Some(growth) = ledger.preallocate(initial) {
         match source.allocate(growth.bytes) {
-            Ok(address) if is_good_address(address, growth.bytes) && has_room(book, growth) => {
-                book.preallocated(growth, address);
+            Ok(address) if is_good_address(address, growth.bytes) && has_room(ledger, growth) => {
+                ledger.preallocated(growth, address);
             }
             Ok(address) => {
                 // SAFETY: the source has just returned this range, and no other code knows the
                 // address of the range.
                 unsafe { source.free(address, growth.bytes) };
-                book.not_grown(growth);
+                ledger.not_grown(growth);
                 return Ok(());
             }
             Err(refusal) => {
-                book.not_grown(growth);
+                ledger.not_grown(growth);
                 return Err(refusal);
             }
         }
@@ -48,10 +48,10 @@ pub(crate) fn preallocate<M: MemorySource>(
 
 /// Reserves host memory for the record of one more chunk. Returns `false` if the host is out of
 /// memory.
-fn has_room(book: &mut Book, growth: Growth) -> bool {
-    while let Some(missing) = book.lacking(Some(growth.bytes)) {
-        let Ok(mut room) = Book::allocate(missing) else { return false };
-        book.move_to(&mut room);
+fn has_room(ledger: &mut BlockLedger, growth: Growth) -> bool {
+    while let Some(missing) = ledger.lacking(Some(growth.bytes)) {
+        let Ok(mut room) = BlockLedger::allocate(missing) else { return false };
+        ledger.move_to(&mut room);
     }
     true
 }
@@ -63,22 +63,22 @@ pub(crate) fn allocate<M: MemorySource>(
 ) -> GraphMemoryResult<GraphMemoryBlock, M> {
     let mut refusal: Option<Refusal<M::Error>> = None;
     loop {
-        let mut book = shared.book_with_room(None)?;
-        let refused = refusal.as_ref().map(|refusal| refusal.bytes_now(&book));
-        match book.step(request, refused, !SourceCall::is_under_way())? {
+        let mut ledger = shared.ledger_with_capacity(None)?;
+        let refused = refusal.as_ref().map(|refusal| refusal.bytes_now(&ledger));
+        match ledger.step(request, refused, !SourceCall::is_under_way())? {
             AllocationStep::Taken(block) => return Ok(block),
-            AllocationStep::Wait if is_ready_to_wait() => drop(shared.changed.wait(book)),
+            AllocationStep::Wait if is_ready_to_wait() => drop(shared.changed.wait(ledger)),
             AllocationStep::Wait => {
-                drop(book);
+                drop(ledger);
                 get_ready_to_wait();
             }
             AllocationStep::GiveBack(idle) => {
-                drop(book);
+                drop(ledger);
                 shared.give_back(idle);
             }
             AllocationStep::Grow(growth) => {
-                let returns = book.returns_to_source();
-                drop(book);
+                let returns = ledger.returns_to_source();
+                drop(ledger);
                 match grow(shared, growth, request)? {
                     Ok(block) => return Ok(block),
                     Err(source) => {
@@ -87,16 +87,16 @@ pub(crate) fn allocate<M: MemorySource>(
                 }
             }
             AllocationStep::GiveUp => {
-                let (used, reserved) = book.used_and_reserved();
+                let (used, reserved) = ledger.used_and_reserved();
                 let requested = request.size;
                 return Err(match refusal {
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book reports a failure only after the source has refused a request. If a
-                    // bug makes the book fail earlier, this branch returns an error, so that the
-                    // loop ends.
-                    None => book.capacity_exceeded(request),
+                    // The ledger reports a failure only after the source has refused a request. If
+                    // a bug makes the ledger fail earlier, this branch returns an error, so that
+                    // the loop ends.
+                    None => ledger.capacity_exceeded(request),
                 });
             }
         }
@@ -114,13 +114,13 @@ struct Refusal<E> {
 impl<E> Refusal<E> {
     /// Returns the size of the refused request. Returns `u64::MAX` if any thread has returned
     /// memory to the source since the request, because the refusal is then outdated.
-    fn bytes_now(&self, book: &Book) -> u64 {
-        if book.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
+    fn bytes_now(&self, ledger: &BlockLedger) -> u64 {
+        if ledger.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth in progress. Dropping this value (even during a panic) makes the book record the end of
-/// the growth, and notifies the waiting threads.
+/// A growth in progress. Dropping this value (even during a panic) makes the ledger record the end
+/// of the growth, and notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
@@ -130,7 +130,7 @@ struct GrowthUnderWay<'s, M: MemorySource> {
 impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     fn drop(&mut self) {
         if let Some(growth) = self.growth.take() {
-            self.shared.book.lock().not_grown(growth);
+            self.shared.ledger.lock().not_grown(growth);
         }
         self.shared.changed.notify_all();
     }
@@ -155,13 +155,13 @@ fn grow<M: MemorySource>(
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }
-    let book = shared.book_with_room(Some(growth.bytes)).map_err(GraphMemoryError::from);
-    let book = book.and_then(|book| match book.is_disposed() {
+    let ledger = shared.ledger_with_capacity(Some(growth.bytes)).map_err(GraphMemoryError::from);
+    let ledger = ledger.and_then(|ledger| match ledger.is_disposed() {
         true => Err(GraphMemoryError::Disposed),
-        false => Ok(book),
+        false => Ok(ledger),
     });
-    let mut book = match book {
-        Ok(book) => book,
+    let mut ledger = match ledger {
+        Ok(ledger) => ledger,
         Err(error) => {
             // SAFETY: the source has just returned this range, and no block has been created in the
             // range.
@@ -170,7 +170,7 @@ fn grow<M: MemorySource>(
         }
     };
     under_way.growth = None;
-    let block = book.grown(growth, address, request);
-    drop(book);
+    let block = ledger.grown(growth, address, request);
+    drop(ledger);
     block.map(Ok).ok_or(bad)
 }

@@ -11,7 +11,7 @@ use super::shared::Shared;
 use crate::base::block::{BlockId, GraphMemoryBlock};
 use crate::base::request::{BlockLayout, Request};
 use crate::base::sync::{Arc, Condvar, Mutex};
-use crate::book::{Book, GraphPoolStats, Reset};
+use crate::ledger::{BlockLedger, GraphPoolStats, Reset};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
 /// A thread-safe memory pool for captured graphs. A block stays at its address until the block is
@@ -101,10 +101,10 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// the source ran out of memory, [`refusal`](Self::refusal) returns its error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
-        let mut book = Book::new(next_number(), config.maximum);
-        let refusal = growth::preallocate(&source, &mut book, config.initial).err();
-        book.offer_anew();
-        let shared = Shared { source, book: Mutex::new(book), changed: Condvar::new() };
+        let mut ledger = BlockLedger::new(next_number(), config.maximum);
+        let refusal = growth::preallocate(&source, &mut ledger, config.initial).err();
+        ledger.offer_anew();
+        let shared = Shared { source, ledger: Mutex::new(ledger), changed: Condvar::new() };
         Self { shared: Arc::new(shared), refusal }
     }
 
@@ -150,7 +150,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// by a reset, or is leased. The call also fails if the pool has been
     /// [disposed of](Self::dispose).
     pub fn deallocate(&self, id: BlockId) -> GraphMemoryResult<(), M> {
-        self.shared.book.lock().give(id)
+        self.shared.ledger.lock().give(id)
     }
 
     /// Returns the block with this ID, or `None` if the ID is no longer valid.
@@ -166,7 +166,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Returns an error if the block belongs to another pool, has already been returned, or was
     /// freed by a reset. The call also fails if the pool has been [disposed of](Self::dispose).
     pub fn find(&self, id: BlockId) -> GraphMemoryResult<GraphMemoryBlock, M> {
-        self.shared.book.lock().find(id)
+        self.shared.ledger.lock().find(id)
     }
 
     /// Frees every block that is not leased. The pool keeps the freed memory for later allocations.
@@ -178,11 +178,11 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// Fails if the pool has been [disposed of](Self::dispose).
     pub fn reset(&self) -> GraphMemoryResult<Reset, M> {
-        self.shared.book.lock().reset()
+        self.shared.ledger.lock().reset()
     }
 
     /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
-    /// driver refuses to free a chunk, a later call to `Cuda::give_back_leftovers` tries again. A
+    /// driver refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` tries again. A
     /// chunk that could not be freed no longer belongs to the pool, but the result does not include
     /// its bytes.
     ///
@@ -190,7 +190,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// Fails if the pool has been [disposed of](Self::dispose).
     pub fn trim(&self) -> GraphMemoryResult<u64, M> {
-        let idle = self.shared.book.lock().trim()?;
+        let idle = self.shared.ledger.lock().trim()?;
         Ok(self.shared.give_back(idle))
     }
 
@@ -200,7 +200,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of it.
     pub fn dispose(&self) -> Disposal {
-        let idle = self.shared.book.lock().dispose();
+        let idle = self.shared.ledger.lock().dispose();
         let bytes = idle.bytes;
         let freed_bytes = self.shared.give_back(idle);
         Disposal { freed_bytes, kept_bytes: self.allocated_bytes() + (bytes - freed_bytes) }
@@ -214,20 +214,20 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Returns `true` if the pool has been disposed of.
     #[must_use]
     pub fn is_disposed(&self) -> bool {
-        self.shared.book.lock().is_disposed()
+        self.shared.ledger.lock().is_disposed()
     }
 
     /// Returns the number of reserved bytes. This number includes the pool's memory, and any memory
     /// that is being requested from or returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
-        self.shared.book.lock().reserved()
+        self.shared.ledger.lock().reserved()
     }
 
     /// Returns the number of the pool's blocks, including free blocks.
     #[must_use]
     pub fn block_count(&self) -> u64 {
-        self.shared.book.lock().region_count()
+        self.shared.ledger.lock().region_count()
     }
 
     /// Returns the pool's statistics. To compute the statistics, the method examines every block
@@ -235,7 +235,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();
-        self.shared.book.lock().stats(device)
+        self.shared.ledger.lock().stats(device)
     }
 }
 

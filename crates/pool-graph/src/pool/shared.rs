@@ -1,35 +1,35 @@
-//! The state that a pool shares with its leases: the locked book and the source of the pool's
+//! The state that a pool shares with its leases: the locked ledger and the source of the pool's
 //! memory.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
 
 use crate::base::block::GraphMemoryBlock;
 use crate::base::sync::{Condvar, Mutex, MutexGuard, SourceCall};
-use crate::book::{Book, LeavingPieces};
+use crate::ledger::{BlockLedger, LeavingPieces};
 use crate::source::MemorySource;
 
 /// The state that a pool shares with its leases.
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
-    pub(crate) book: Mutex<Book>,
-    /// The condition variable that wakes waiting threads after each change of the book.
+    pub(crate) ledger: Mutex<BlockLedger>,
+    /// The condition variable that wakes waiting threads after each change of the ledger.
     pub(crate) changed: Condvar,
 }
 
 impl<M: MemorySource> Shared<M> {
     /// Ends a lease, and frees all memory that only this lease kept alive.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
-        let idle = self.book.lock().end_lease(blocks);
+        let idle = self.ledger.lock().end_lease(blocks);
         self.give_back(idle);
     }
 
-    /// Locks the book and ensures that it has enough host memory for an allocation. If `growth` is
-    /// given, the book also has memory for the record of a new chunk of `growth` bytes.
-    pub(crate) fn book_with_room(
+    /// Locks the ledger and ensures that it has enough host memory for an allocation. If `growth`
+    /// is given, the ledger also has memory for the record of a new chunk of `growth` bytes.
+    pub(crate) fn ledger_with_capacity(
         &self,
         growth: Option<u64>,
-    ) -> Result<MutexGuard<'_, Book>, NoHostMemory> {
-        lock_reserved(|| self.book.lock(), |book| book, growth)
+    ) -> Result<MutexGuard<'_, BlockLedger>, NoHostMemory> {
+        lock_reserved(|| self.ledger.lock(), |ledger| ledger, growth)
     }
 
     /// Returns the released pieces to the source one at a time, and returns the number of freed
@@ -40,17 +40,17 @@ impl<M: MemorySource> Shared<M> {
         }
         let mut freed_bytes = 0;
         let _call = SourceCall::begin();
-        let mut next = self.book.lock().next_leaving(&mut leaving);
+        let mut next = self.ledger.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the book releases each range once and as a whole, after the last block in the
-            // range has been returned. Code that returns a block promises that no work uses this
-            // block anymore. A captured graph that uses the range holds a lease. The book does not
-            // release a range with leased blocks.
+            // SAFETY: the ledger releases each range once and as a whole, after the last block in
+            // the range has been returned. Code that returns a block promises that no work uses
+            // this block anymore. A captured graph that uses the range holds a lease. The ledger
+            // does not release a range with leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
-            let mut book = self.book.lock();
-            book.gave_back(piece);
-            next = book.next_leaving(&mut leaving);
+            let mut ledger = self.ledger.lock();
+            ledger.gave_back(piece);
+            next = ledger.next_leaving(&mut leaving);
         }
         self.changed.notify_all();
         freed_bytes

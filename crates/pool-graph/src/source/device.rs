@@ -12,8 +12,8 @@ use pool_driver::chain::Chain;
 use pool_driver::code::DriverCode;
 use pool_driver::context::bind;
 use pool_driver::cudarc::driver::CudaContext;
+use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, Resource};
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::{LeftoverKind, Place, Resource};
 use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
@@ -26,7 +26,8 @@ use super::contract::MemorySource;
 /// waits until the device has completed all work.
 ///
 /// Kernels on another device can access this memory after a call to
-/// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
+/// `device.clone().without_memory_pool().grant_peer_access(&other)`
+/// ([`CudaDevice::grant_peer_access`]).
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;
@@ -41,11 +42,11 @@ use super::contract::MemorySource;
 #[derive(Clone)]
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
-    unanswered: Arc<Mutex<Option<CudaError>>>,
+    pending_error: Arc<Mutex<Option<CudaError>>>,
     /// A queue entry for each allocation, which is used if the allocation cannot be freed
     /// immediately. Each entry is reserved before the allocation, so that freeing memory requires
     /// no host memory. The lock is held only while an entry is added or removed.
-    places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
+    entries: Arc<Mutex<Chain<Option<QueueEntry<Allocation>>>>>,
 }
 
 /// An allocation that is being freed.
@@ -56,7 +57,7 @@ struct Allocation {
 }
 
 impl Resource for Allocation {
-    const KIND: LeftoverKind = LeftoverKind::DeviceMemory;
+    const KIND: DeferredFreeKind = DeferredFreeKind::DeviceMemory;
 
     fn context(&self) -> Option<&CudaContext> {
         Some(&self.context)
@@ -79,7 +80,7 @@ impl DeviceMemory {
     /// Creates a source that allocates memory on the context's device.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
-        Self { context, unanswered: Arc::default(), places: Arc::default() }
+        Self { context, pending_error: Arc::default(), entries: Arc::default() }
     }
 
     /// Returns cudarc's context for the device.
@@ -91,10 +92,10 @@ impl DeviceMemory {
     /// Returns the first error that has occurred while freeing memory, and clears it. The error is
     /// stored, because the `free` method cannot return an error. All clones of the source share
     /// this stored error. Memory that could not be freed is freed
-    /// [later](pool_cuda::Cuda::give_back_leftovers).
+    /// [later](pool_cuda::Cuda::retry_deferred_frees).
     #[must_use]
-    pub fn take_unanswered(&self) -> Option<CudaError> {
-        self.unanswered.lock().take()
+    pub fn take_pending_error(&self) -> Option<CudaError> {
+        self.pending_error.lock().take()
     }
 
     /// Makes the source's context current on the calling thread.
@@ -120,7 +121,7 @@ unsafe impl MemorySource for DeviceMemory {
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64, CudaError> {
-        let place = Chain::of(Some(Place::new()?))?;
+        let entry = Chain::of(Some(QueueEntry::new()?))?;
         let Ok(bytes) = usize::try_from(bytes) else {
             return Err(self.out_of_memory(usize::MAX));
         };
@@ -130,7 +131,7 @@ unsafe impl MemorySource for DeviceMemory {
             }
             allocated => {
                 let address = allocated?;
-                self.places.lock().add(place);
+                self.entries.lock().add(entry);
                 Ok(address)
             }
         }
@@ -138,15 +139,15 @@ unsafe impl MemorySource for DeviceMemory {
 
     unsafe fn free(&self, address: u64, _: u64) -> bool {
         let mut allocation = Allocation { address, context: Arc::clone(&self.context) };
-        let mut link = self.places.lock().pop().unwrap_or_default();
+        let mut link = self.entries.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
-            Some(place) => place.own(allocation).give_back(),
+            Some(entry) => entry.own(allocation).give_back(),
             // SAFETY: the caller promises that the address is freed only once, and that the memory
             // is no longer in use.
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {
-            self.unanswered.lock().get_or_insert(error);
+            self.pending_error.lock().get_or_insert(error);
         }
         freed.is_ok()
     }

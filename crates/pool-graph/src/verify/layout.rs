@@ -44,7 +44,7 @@ pub struct RegionLayout {
 
 /// A range of bytes in the arena that a node's parameters refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct NodeAccess {
     /// The number of the node that performs the access.
     pub node: usize,
     /// The start offset of the access in the arena.
@@ -63,13 +63,13 @@ impl RegionLayout {
     }
 
     /// Returns `true` if the region contains all bytes of the access.
-    pub(super) fn contains(&self, access: &Access) -> bool {
+    pub(super) fn contains(&self, access: &NodeAccess) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()
     }
 }
 
-impl Access {
+impl NodeAccess {
     /// Returns `true` if the access is not empty and starts below the largest possible offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX

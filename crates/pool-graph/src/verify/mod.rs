@@ -19,5 +19,5 @@ mod sweep;
 mod verifier;
 
 pub use error::LayoutViolation;
-pub use layout::{Access, GraphOrder, OrderEdge, RegionLayout};
+pub use layout::{GraphOrder, NodeAccess, OrderEdge, RegionLayout};
 pub use verifier::{Verification, verify_layout};

@@ -64,11 +64,11 @@ impl<'a> Questions<'a> {
             let end = SourceNodes::Uses.of(region);
             asked.extend(regions.after(region).iter().map(|&node| (node, begin)));
             asked.extend(regions.uses(region).iter().map(|&node| (node, end)));
-            claims.push(Claim { asker: begin, set: Set::Uses(region), who: region });
-            claims.push(Claim { asker: begin, set: Set::LastUse(region), who: region });
-            claims.push(Claim { asker: end, set: Set::LastUse(region), who: region });
+            claims.push(Claim { owner: begin, set: Set::Uses(region), who: region });
+            claims.push(Claim { owner: begin, set: Set::LastUse(region), who: region });
+            claims.push(Claim { owner: end, set: Set::LastUse(region), who: region });
             for &place in regions.until(region) {
-                claims.push(Claim { asker: begin, set: Set::Node(place), who: next });
+                claims.push(Claim { owner: begin, set: Set::Node(place), who: next });
                 last_uses.push((region, place, next));
                 next += 1;
             }
@@ -93,8 +93,8 @@ impl<'a> Questions<'a> {
         earlier.dedup();
         let last_uses = |region| lives.ends(region).iter().map(move |&place| (place, region));
         let asked = earlier.into_iter().flat_map(last_uses).collect();
-        let claim = |(who, &(asker, later)): (usize, &(usize, usize))| Claim {
-            asker,
+        let claim = |(who, &(owner, later)): (usize, &(usize, usize))| Claim {
+            owner,
             set: Set::Beginning(later),
             who,
         };
@@ -113,10 +113,10 @@ impl<'a> Questions<'a> {
         let first_node = regions.layout.len();
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(accesses.len() * 2));
         for (access, &(place, region)) in accesses.iter().enumerate() {
-            let asker = first_node + place;
-            asked.push((place, asker));
-            claims.push(Claim { asker: region, set: Set::Node(place), who: access });
-            claims.push(Claim { asker, set: Set::LastUse(region), who: access });
+            let owner = first_node + place;
+            asked.push((place, owner));
+            claims.push(Claim { owner: region, set: Set::Node(place), who: access });
+            claims.push(Claim { owner, set: Set::LastUse(region), who: access });
         }
         let mut named: Vec<usize> = accesses.iter().map(|&(_, region)| region).collect();
         named.sort_unstable();

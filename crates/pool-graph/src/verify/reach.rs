@@ -29,11 +29,11 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim that is made by an owner, called the `asker`. The claim states that all sources of the
-/// owner reach a set of nodes.
+/// A claim by an owner, which states that all sources of the owner reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
-    pub(super) asker: usize,
+    /// The number of the owner, which several sources may share.
+    pub(super) owner: usize,
     /// The set of nodes that all sources must reach.
     pub(super) set: T,
     /// The number that is reported if the claim is false.
@@ -139,7 +139,7 @@ pub(super) fn judge<T: Copy + Ord>(
     mut no: impl FnMut(usize),
 ) {
     asked.sort_unstable();
-    claims.sort_unstable_by_key(|claim| claim.asker);
+    claims.sort_unstable_by_key(|claim| claim.owner);
     let mut pass = Pass::default();
     let mut rest = asked.as_mut_slice();
     // The claims about sources of the current pass. Each entry contains the set, the number to
@@ -149,13 +149,13 @@ pub(super) fn judge<T: Copy + Ord>(
         let count = pass.take_sources(rest);
         let (now, later) = std::mem::take(&mut rest).split_at_mut(count);
         rest = later;
-        now.sort_unstable_by_key(|&(_, asker)| asker);
+        now.sort_unstable_by_key(|&(_, owner)| owner);
         open.clear();
         for alike in now.chunk_by(|one, other| one.1 == other.1) {
-            let (asker, sources) = (alike[0].1, pass.bits(alike));
-            let first = claims.partition_point(|claim| claim.asker < asker);
-            let of_asker = claims[first..].iter().take_while(|claim| claim.asker == asker);
-            open.extend(of_asker.map(|claim| (claim.set, claim.who, sources)));
+            let (owner, sources) = (alike[0].1, pass.bits(alike));
+            let first = claims.partition_point(|claim| claim.owner < owner);
+            let of_owner = claims[first..].iter().take_while(|claim| claim.owner == owner);
+            open.extend(of_owner.map(|claim| (claim.set, claim.who, sources)));
         }
         let Some(last) = open.iter().map(|&(set, ..)| furthest(set)).max() else { continue };
         pass.run(order, last);

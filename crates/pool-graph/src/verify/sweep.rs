@@ -40,7 +40,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::layout::{Access, RegionLayout};
+use super::layout::{NodeAccess, RegionLayout};
 use super::lives::Lives;
 use super::order::Order;
 use super::regions::Regions;
@@ -73,7 +73,7 @@ pub(super) fn sweep(
     order: &Order,
     regions: &Regions<'_>,
     lives: &Lives,
-    accesses: &[Access],
+    accesses: &[NodeAccess],
 ) -> SweepResult {
     let layout = regions.layout;
     let is_seen = |&region: &usize| layout[region].bytes > 0 && !lives.ends(region).is_empty();
@@ -136,7 +136,7 @@ impl ActiveRegions<'_> {
 
     /// Moves the sweep to the start of an access. Returns the only region that the access can
     /// belong to.
-    fn owner(&mut self, order: &Order, access: &Access) -> Option<usize> {
+    fn owner(&mut self, order: &Order, access: &NodeAccess) -> Option<usize> {
         self.advance(access.offset);
         let place = order.place(access.node);
         let &(_, region) = self.active.range((place, 0)..).next()?;

@@ -1,7 +1,7 @@
 //! The verifier's entry point, which checks a layout against a graph.
 
 use super::error::LayoutViolation;
-use super::layout::{Access, GraphOrder, RegionLayout};
+use super::layout::{GraphOrder, NodeAccess, RegionLayout};
 use super::lives::Lives;
 use super::order::Order;
 use super::questions::Questions;
@@ -56,7 +56,7 @@ const TRIED_TOGETHER: usize = 1 << 20;
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
-    accesses: &[Access],
+    accesses: &[NodeAccess],
 ) -> Result<Verification, LayoutViolation> {
     let of_layout = layout
         .iter()
@@ -72,7 +72,7 @@ pub fn verify_layout(
         return Err(LayoutViolation::Unordered { first, second });
     }
     if let Some(stray) = stray(&order, &questions, layout, accesses, &swept.owners) {
-        let Access { node, offset, bytes } = accesses[stray];
+        let NodeAccess { node, offset, bytes } = accesses[stray];
         return Err(LayoutViolation::StrayAccess { node, offset, bytes });
     }
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
@@ -110,7 +110,7 @@ fn stray(
     order: &Order,
     questions: &Questions<'_>,
     layout: &[RegionLayout],
-    accesses: &[Access],
+    accesses: &[NodeAccess],
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];

@@ -1,13 +1,13 @@
 //! Large graphs with correct layouts, each with an edge that its layout depends on.
 
-use pool_graph::{Access, GraphOrder, OrderEdge, RegionLayout};
+use pool_graph::{GraphOrder, NodeAccess, OrderEdge, RegionLayout};
 
 /// A graph, its layout, and the accesses of its nodes.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) graph: GraphOrder,
     pub(crate) layout: Vec<RegionLayout>,
-    pub(crate) accesses: Vec<Access>,
+    pub(crate) accesses: Vec<NodeAccess>,
     /// An edge without which two regions that share bytes are not ordered, or an access is stray.
     pub(crate) needed: usize,
 }
@@ -22,12 +22,12 @@ const fn full(from: usize, to: usize) -> OrderEdge {
     OrderEdge { from, to, full: true }
 }
 
-fn access(node: usize, region: &RegionLayout) -> Access {
-    Access { node, offset: region.offset, bytes: region.bytes }
+fn access(node: usize, region: &RegionLayout) -> NodeAccess {
+    NodeAccess { node, offset: region.offset, bytes: region.bytes }
 }
 
 /// Returns the accesses of the regions' uses.
-fn accesses(layout: &[RegionLayout]) -> Vec<Access> {
+fn accesses(layout: &[RegionLayout]) -> Vec<NodeAccess> {
     layout.iter().flat_map(|one| one.uses.iter().map(|&node| access(node, one))).collect()
 }
 
@@ -188,8 +188,8 @@ fn one_region_for_all(nodes: usize) -> Shape {
         after: vec![first],
         until: (1..last).collect(),
     };
-    let mut accesses: Vec<Access> =
-        (1..last).map(|node| Access { node, offset: node as u64 * 64, bytes: 64 }).collect();
+    let mut accesses: Vec<NodeAccess> =
+        (1..last).map(|node| NodeAccess { node, offset: node as u64 * 64, bytes: 64 }).collect();
     let at = |node: usize, after: Vec<usize>| RegionLayout {
         offset: 0,
         bytes: nodes as u64 * 64,

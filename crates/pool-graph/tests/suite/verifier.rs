@@ -1,7 +1,7 @@
 //! The verifier compared with a plain model on random graphs and layouts, and on broken ones, which
 //! it must refuse.
 
-use pool_graph::{Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, verify_layout};
+use pool_graph::{GraphOrder, LayoutViolation, NodeAccess, OrderEdge, RegionLayout, verify_layout};
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 use proptest::prelude::*;
 
@@ -102,7 +102,7 @@ fn a_graph_of_more_nodes_than_memory_is_looked_at_where_it_is_named() {
 fn an_access_belongs_to_the_region_that_lives_then() {
     let graph = chain(4);
     let layout = [region(0, &[], &[1]), region(0, &[1], &[3])];
-    let access = |node, offset| Access { node, offset, bytes: 128 };
+    let access = |node, offset| NodeAccess { node, offset, bytes: 128 };
     let good = [access(0, 0), access(1, 128), access(2, 0), access(3, 128)];
     assert_eq!(verify_layout(&graph, &layout, &good).unwrap().accesses, 4);
     for stray in [access(1, 129), access(0, 256)] {
@@ -275,8 +275,8 @@ fn any_single_deleted_edge_and_shifted_offset_is_found() {
             until: vec![(node + 1).min(nodes - 1)],
         })
         .collect();
-    let of = |node: usize, of: usize| Access { node, offset: layout[of].offset, bytes: 256 };
-    let accesses: Vec<Access> =
+    let of = |node: usize, of: usize| NodeAccess { node, offset: layout[of].offset, bytes: 256 };
+    let accesses: Vec<NodeAccess> =
         (0..nodes).flat_map(|node| [of(node, node), of(node, node.saturating_sub(1))]).collect();
     assert_eq!(verify_layout(&graph, &layout, &accesses).unwrap().sharing, 30);
     for edge in 0..graph.edges.len() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use pool_conformance::programs::{for_all, test_cases};
 use pool_graph::{
-    Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, Verification, verify_layout,
+    GraphOrder, LayoutViolation, NodeAccess, OrderEdge, RegionLayout, Verification, verify_layout,
 };
 use proptest::prelude::*;
 
@@ -96,7 +96,7 @@ fn sharing(matrix: &Matrix, layout: &[RegionLayout]) -> Vec<(usize, usize)> {
 fn naive(
     graph: &GraphOrder,
     layout: &[RegionLayout],
-    accesses: &[Access],
+    accesses: &[NodeAccess],
 ) -> Result<Verification, LayoutViolation> {
     let nodes = graph.nodes;
     let unknown = |node| Err(LayoutViolation::UnknownNode { node, nodes });
@@ -126,7 +126,7 @@ fn naive(
             return Err(LayoutViolation::Unordered { first, second });
         }
     }
-    for &Access { node, offset, bytes } in accesses {
+    for &NodeAccess { node, offset, bytes } in accesses {
         let is_of = |region: &RegionLayout| {
             let inside = region.offset <= offset
                 && offset.saturating_add(bytes) <= region.offset + region.bytes;
@@ -144,7 +144,7 @@ fn naive(
 struct Sample {
     graph: GraphOrder,
     layout: Vec<RegionLayout>,
-    accesses: Vec<Access>,
+    accesses: Vec<NodeAccess>,
 }
 
 /// The description of a region: an offset and bytes in units, its beginning and the length of its
@@ -239,10 +239,10 @@ fn samples() -> impl Strategy<Value = Sample> {
                     let node = *one.uses.get(user.min(one.uses.len().saturating_sub(1)))?;
                     let skip = skip.min(one.bytes);
                     let bytes = bytes.min(one.bytes - skip);
-                    Some(Access { node, offset: one.offset.checked_add(skip)?, bytes })
+                    Some(NodeAccess { node, offset: one.offset.checked_add(skip)?, bytes })
                 };
-            let mut accesses: Vec<Access> = owned.into_iter().filter_map(of_region).collect();
-            let any_one = |(node, offset, bytes)| Access { node: names[node], offset, bytes };
+            let mut accesses: Vec<NodeAccess> = owned.into_iter().filter_map(of_region).collect();
+            let any_one = |(node, offset, bytes)| NodeAccess { node: names[node], offset, bytes };
             accesses.extend(any_ones.into_iter().map(any_one));
             Sample { graph, layout, accesses }
         })
@@ -331,7 +331,7 @@ fn larger_samples() -> impl Strategy<Value = Sample> {
                 until: vec![last],
             });
         }
-        let accesses = layout.iter().map(|one| Access {
+        let accesses = layout.iter().map(|one| NodeAccess {
             node: one.uses[1],
             offset: one.offset,
             bytes: one.bytes,

@@ -9,8 +9,8 @@
 //! as the list that the first method would have to sort.
 
 use super::orders::Order;
-use super::place::{Place, Placement};
-use super::ranges::{Room, fit};
+use super::placer::{Placement, Placer};
+use super::ranges::{FreeRange, fit};
 use crate::adjacency::index;
 use crate::bits::{BitMatrix, ones};
 use crate::heuristic::GreedyFit;
@@ -91,12 +91,12 @@ impl<'a> ConflictPlacer<'a> {
     // Uncounted: the loop needs no counter, because `place_by_list` counts the entries of the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
-        let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);
+        let mut free = FreeRange::new(self.items[item].size, self.items[item].alignment, fit);
         for one in &self.listed {
             let is_met = row[one.item as usize / 64] >> (one.item % 64) & 1 == 1;
-            room.pass_if(is_met, one.start, one.end);
+            free.pass_if(is_met, one.start, one.end);
         }
-        room.offset()
+        free.offset()
     }
 
     /// Adds a placed item to the list that is sorted by address.
@@ -124,7 +124,7 @@ impl<'a> ConflictPlacer<'a> {
         looked
     }
 
-    /// Places items by searching the list of placed items. See [`Place::place_while`].
+    /// Places items by searching the list of placed items. See [`Placer::place_while`].
     fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
@@ -169,7 +169,7 @@ impl<'a> ConflictPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Places items by reading the rows of the conflict matrix. See [`Place::place_while`].
+    /// Places items by reading the rows of the conflict matrix. See [`Placer::place_while`].
     fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);
@@ -203,7 +203,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 }
 
-impl Place for ConflictPlacer<'_> {
+impl Placer for ConflictPlacer<'_> {
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         if order.is_by_start || self.is_dense {
             self.place_by_list(order, limit, watch)

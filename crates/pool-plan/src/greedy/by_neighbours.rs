@@ -6,7 +6,7 @@
 //! over time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
-use super::place::Placement;
+use super::placer::Placement;
 use super::ranges::fit;
 use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
@@ -34,7 +34,7 @@ impl<'a> NeighbourPlacer<'a> {
         Self { timeline, overlaps, placed: Vec::new(), occupied: Vec::new() }
     }
 
-    /// Places the items. See [`Place::place_while`](super::place::Place::place_while).
+    /// Places the items. See [`Placer::place_while`](super::placer::Placer::place_while).
     pub(super) fn place(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let (mut offsets, mut peak) = (vec![0; timeline.items.len()], 0);

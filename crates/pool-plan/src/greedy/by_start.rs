@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::orders::Order;
-use super::place::Placement;
+use super::placer::Placement;
 use crate::adjacency::index;
 use crate::heuristic::GreedyFit;
 use crate::item::Item;
@@ -26,7 +26,7 @@ const PASSES_BESIDE: usize = 32;
 /// Places the items of a timeline in `order`, which must sort the items by start. An item is
 /// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
 /// always occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All
-/// other conditions of [`Place::place_while`](super::place::Place::place_while) apply to
+/// other conditions of [`Placer::place_while`](super::placer::Placer::place_while) apply to
 /// `place_by_start` as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
@@ -193,7 +193,7 @@ impl FreeRanges {
 mod tests {
     use super::place_by_start;
     use crate::buffer::{Buffer, Gap};
-    use crate::greedy::{Order, Place, Placement, TimelinePlacer};
+    use crate::greedy::{Order, Placement, Placer, TimelinePlacer};
     use crate::heuristic::GreedyFit;
     use crate::interval::IntervalProblem;
     use crate::overlaps::LazyOverlaps;

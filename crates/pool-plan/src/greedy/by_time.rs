@@ -3,7 +3,7 @@
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
 use super::orders::Order;
-use super::place::{Place, Placement};
+use super::placer::{Placement, Placer};
 use super::ranges::fit;
 use super::time_tree::TimeTree;
 use super::union::Union;
@@ -41,7 +41,7 @@ impl<'a> TimelinePlacer<'a> {
         Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
 
-    /// Places items by querying a tree over time. See [`Place::place_while`].
+    /// Places items by querying a tree over time. See [`Placer::place_while`].
     fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
@@ -80,7 +80,7 @@ impl<'a> TimelinePlacer<'a> {
     }
 }
 
-impl Place for TimelinePlacer<'_> {
+impl Placer for TimelinePlacer<'_> {
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         if order.is_rough || order.is_by_start && timeline.is_plain() {

@@ -31,11 +31,11 @@ enum Ties {
     Large,
     /// The item that starts first comes first, which is the rule in textbooks. If two items start
     /// at the same time, their positions in the problem decide which of them comes first.
-    Place,
+    Position,
     /// The item that starts first comes first. If two items start at the same time, their names
     /// decide which of them comes first.
     Name,
-    /// The same rule as `Place`, but gaps in lifetimes are ignored.
+    /// The same rule as `Position`, but gaps in lifetimes are ignored.
     Rough,
 }
 
@@ -88,13 +88,13 @@ impl Recipe {
 
     /// Returns `true` if this recipe produces the plan of any textbook heuristic.
     pub(crate) fn is_textbook(&self) -> bool {
-        matches!(self.ties, Ties::Place | Ties::Name)
+        matches!(self.ties, Ties::Position | Ties::Name)
     }
 
     /// Returns the same recipe with the last tie broken by position, if this recipe breaks the last
     /// tie by name. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
-        (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
+        (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }
 }
 
@@ -106,33 +106,33 @@ impl Measures<'_> {
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
-        use Ties::{Large, Name, Place, Rough};
+        use Ties::{Large, Name, Position, Rough};
         let recipe =
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
             // The order by start is the fastest order, because the placer needs the free ranges at
             // only one time.
-            (Start, Best, Place),
+            (Start, Best, Position),
             // The recipes are ordered by their effect on the mean peak of 149 problems from 30
             // families. Combined with the earlier recipes, each recipe lowers the mean peak more
             // than any later recipe would.
-            (Size, First, Place),
+            (Size, First, Position),
             // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
             // is better than the plan of every textbook heuristic.
             (Size, Best, Large),
-            (End, First, Place),
-            (Area, First, Place),
-            (Lifetime, First, Place),
-            (Breadth, Best, Place),
-            (End, Best, Place),
-            (Conflicts, First, Place),
-            (Size, Best, Place),
-            (Breadth, First, Place),
-            (Area, Best, Place),
-            (Start, First, Place),
-            (Lifetime, Best, Place),
-            (Conflicts, Best, Place),
+            (End, First, Position),
+            (Area, First, Position),
+            (Lifetime, First, Position),
+            (Breadth, Best, Position),
+            (End, Best, Position),
+            (Conflicts, First, Position),
+            (Size, Best, Position),
+            (Breadth, First, Position),
+            (Area, Best, Position),
+            (Start, First, Position),
+            (Lifetime, Best, Position),
+            (Conflicts, Best, Position),
         ];
         let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
         let by_name = self.named.iter().flat_map(|_| by_name);

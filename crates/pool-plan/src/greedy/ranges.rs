@@ -80,20 +80,20 @@ impl Ranges {
 /// start. If no free range is large enough, the offset is above all occupied ranges.
 // Uncounted: the loop needs no counter, because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
-    let mut room = Room::new(size, alignment, rule);
+    let mut free = FreeRange::new(size, alignment, rule);
     for &(start, end) in occupied {
-        room.pass(start, end);
-        if room.is_found() {
+        free.pass(start, end);
+        if free.is_found() {
             break;
         }
     }
-    room.offset()
+    free.offset()
 }
 
 /// A search for a free range between occupied ranges, which are passed to the search in the order
 /// of their starts.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct FreeRange {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
@@ -105,7 +105,7 @@ pub(crate) struct Room {
     best_spare: u64,
 }
 
-impl Room {
+impl FreeRange {
     /// Starts a search for `size` free bytes.
     pub(crate) const fn new(size: u64, alignment: u64, rule: GreedyFit) -> Self {
         Self { size, alignment, rule, free_from: 0, best: None, best_spare: (1 << 63) - size }

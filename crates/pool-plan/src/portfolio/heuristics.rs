@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::standing::Standing;
 use crate::error::PlanError;
-use crate::greedy::{Measures, Order, Place, Placement, Recipe};
+use crate::greedy::{Measures, Order, Placement, Placer, Recipe};
 use crate::heuristic::GreedyHeuristic;
 use crate::item::{Item, peak};
 use crate::tasks;
@@ -24,7 +24,7 @@ pub(super) struct Heuristics<'a, M> {
     tried: usize,
 }
 
-impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
+impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     /// Prepares the greedy plans, without computing any of them.
     pub(super) fn new(
         measures: &'a Measures<'a>,

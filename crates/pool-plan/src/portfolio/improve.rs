@@ -2,7 +2,7 @@
 //! reaches the peak, moves it to an earlier position in a greedy order, and places all items again.
 //! The new order is kept unless the peak becomes higher.
 
-use crate::greedy::{Order, Place, Placement};
+use crate::greedy::{Order, Placement, Placer};
 use crate::item::Item;
 use crate::random::Random;
 use crate::work::{Limit, Watch};
@@ -19,7 +19,7 @@ pub(super) struct ImprovedPlan {
 /// `target`. Returns `None` if there was not enough time to compute the first plan.
 pub(super) fn improve(
     items: &[Item],
-    placer: &mut impl Place,
+    placer: &mut impl Placer,
     order: &Order,
     target: u64,
     attempts: usize,

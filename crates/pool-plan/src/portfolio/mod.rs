@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::bound::Bound;
 use crate::error::PlanError;
-use crate::greedy::{Measures, Place};
+use crate::greedy::{Measures, Placer};
 use crate::item::Item;
 use crate::options::{Monitor, Options};
 use crate::overlaps::LazyOverlaps;
@@ -76,7 +76,7 @@ pub(crate) struct Portfolio<'a, M, I> {
 
 impl<P, M, I> Portfolio<'_, M, I>
 where
-    P: Place,
+    P: Placer,
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {

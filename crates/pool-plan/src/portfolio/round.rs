@@ -10,7 +10,7 @@ use super::improve::{ImprovedPlan, improve};
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
-use crate::greedy::Place;
+use crate::greedy::Placer;
 use crate::item::{Item, peak};
 use crate::options::Options;
 use crate::random::Random;
@@ -85,7 +85,7 @@ struct Progress<'a> {
     granule: u64,
 }
 
-impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
+impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until the plan meets the target, no improvement is possible, or the
     /// limit is reached.
     // Uncounted: the loop needs no counter, because the function checks the clock before each

@@ -1,6 +1,5 @@
 //! Exact searches. An exact search decides whether a plan fits within a capacity.
 
-mod book;
 mod instance;
 mod neighbours;
 mod niche;
@@ -9,6 +8,7 @@ mod skyline;
 mod state;
 mod steps;
 mod tree;
+mod unplaced_items;
 
 pub(crate) use instance::Instance;
 pub(crate) use neighbours::Neighbours;

@@ -8,8 +8,8 @@
 //! dates, Jackson 1955). If the lowest possible top exceeds the capacity, the section has failed,
 //! and its weight increases.
 
-use super::book::Book;
 use super::instance::Instance;
+use super::unplaced_items::UnplacedItems;
 use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
@@ -46,7 +46,7 @@ pub(super) struct Skyline<'a> {
     pub(super) capacity: u64,
     /// The lowest possible offset of each unplaced item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
-    book: Book<'a>,
+    unplaced: UnplacedItems<'a>,
     sections: Vec<Section>,
     /// The accumulated failure weight of each section.
     weights: Vec<f64>,
@@ -74,7 +74,7 @@ impl<'a> Skyline<'a> {
             instance,
             capacity,
             lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
-            book: Book::new(instance),
+            unplaced: UnplacedItems::new(instance),
             sections: vec![Section { floor: 0, top: 0 }; sections],
             weights: vec![1.0; sections],
             increment: 1.0,
@@ -102,7 +102,7 @@ impl<'a> Skyline<'a> {
     /// contains no unplaced items.
     pub(super) fn floor(&self, section: u32) -> Option<u64> {
         let section = section as usize;
-        (self.book.open()[section] > 0).then(|| self.sections[section].floor)
+        (self.unplaced.open()[section] > 0).then(|| self.sections[section].floor)
     }
 
     /// Returns the lowest end of any unplaced item in a section.
@@ -114,7 +114,7 @@ impl<'a> Skyline<'a> {
     /// have been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
-        self.capacity - self.book.open()[section] - self.sections[section].floor
+        self.capacity - self.unplaced.open()[section] - self.sections[section].floor
     }
 
     /// Returns the accumulated weight of a section's failures.
@@ -125,14 +125,16 @@ impl<'a> Skyline<'a> {
     /// Returns `true` if no unplaced item extends from section `boundary - 1` into section
     /// `boundary`.
     pub(super) fn is_cut(&self, boundary: u32) -> bool {
-        !self.book.is_crossed(boundary as usize)
+        !self.unplaced.is_crossed(boundary as usize)
     }
 
     /// Returns the unplaced items of a section that can begin at the section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
-        items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
+        items.filter(move |&item| {
+            !self.unplaced.is_placed(item) && self.lowest[item as usize] == floor
+        })
     }
 
     /// Returns `true` if all items that conflict with the given item have been placed. If the
@@ -140,7 +142,7 @@ impl<'a> Skyline<'a> {
     /// item.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
-        self.book.is_uncovered(item)
+        self.unplaced.is_uncovered(item)
     }
 
     /// Places an item at its lowest offset, below all unplaced items that conflict with it. Returns
@@ -150,12 +152,12 @@ impl<'a> Skyline<'a> {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
         let top = self.lowest[item as usize] + size;
-        self.work.count(self.book.place(item));
+        self.work.count(self.unplaced.place(item));
         self.changes.push(Change::Placed(item));
         self.soil(item);
         let others = self.work.over(instance.conflicts.row(item as usize));
         let is_possible = others.iter().all(|&other| {
-            self.book.is_placed(other)
+            self.unplaced.is_placed(other)
                 || self.lowest[other as usize] >= top
                 || self.raise(other, top)
         });
@@ -177,7 +179,7 @@ impl<'a> Skyline<'a> {
         };
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
-            let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
+            let ends = others.filter(|&&other| !self.unplaced.is_placed(other)).map(lowest_end);
             // If no unplaced item could lie below a candidate, the candidate would have to be at
             // the floor.
             ends.min().map(|end| end.max(floor + 1))
@@ -201,7 +203,7 @@ impl<'a> Skyline<'a> {
             match change {
                 Change::Lowest(item, lowest) => self.lowest[item as usize] = lowest,
                 Change::Section(section, before) => self.sections[section as usize] = before,
-                Change::Placed(item) => self.book.take_back(item),
+                Change::Placed(item) => self.unplaced.take_back(item),
             }
         }
     }
@@ -282,12 +284,14 @@ impl<'a> Skyline<'a> {
         let items = self.work.over(instance.sections.row(section));
         // Only items with a lowest offset above `room` can make the stack of unplaced items too
         // high.
-        let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
+        let Some(room) = self.capacity.checked_sub(self.unplaced.open()[section]) else {
+            return false;
+        };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);
         self.jobs.clear();
         for &item in items {
-            if self.book.is_placed(item) {
+            if self.unplaced.is_placed(item) {
                 continue;
             }
             let (lowest, size) = (self.lowest[item as usize], instance.items[item as usize].size);

@@ -12,8 +12,8 @@
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
 //! section's spare room can make the stack too high, so only these items are sorted.
 
-use super::book::Book;
 use super::instance::Instance;
+use super::unplaced_items::UnplacedItems;
 use crate::adjacency::index;
 use crate::work::Work;
 
@@ -32,7 +32,7 @@ pub(super) struct State<'a> {
     capacity: u64,
     /// The lowest possible offset of each unplaced item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
-    book: Book<'a>,
+    unplaced: UnplacedItems<'a>,
     /// For each section, an offset below which none of its unplaced items can begin.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
@@ -56,7 +56,7 @@ impl<'a> State<'a> {
             instance,
             capacity,
             lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
-            book: Book::new(instance),
+            unplaced: UnplacedItems::new(instance),
             floor: vec![0; sections],
             changed_lowest: Vec::new(),
             changed_floor: Vec::new(),
@@ -75,7 +75,7 @@ impl<'a> State<'a> {
 
     /// Returns the total size of the unplaced items in each section, in bytes.
     pub(super) fn open(&self) -> &[u64] {
-        self.book.open()
+        self.unplaced.open()
     }
 
     /// Returns, for each section, the number of times that its items did not fit within the
@@ -90,10 +90,10 @@ impl<'a> State<'a> {
     }
 
     /// Returns `true` if all items that conflict with the given item have been placed (see
-    /// [`Book::is_uncovered`]).
+    /// [`UnplacedItems::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
-        self.book.is_uncovered(item)
+        self.unplaced.is_uncovered(item)
     }
 
     /// Returns the number of entries that are stored for undoing placements.
@@ -104,7 +104,7 @@ impl<'a> State<'a> {
     /// Returns `true` if an unplaced item extends from section `boundary - 1` into section
     /// `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
-        self.book.is_crossed(boundary)
+        self.unplaced.is_crossed(boundary)
     }
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
@@ -113,7 +113,7 @@ impl<'a> State<'a> {
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
-        self.book.open().iter().all(|&open| open <= self.capacity)
+        self.unplaced.open().iter().all(|&open| open <= self.capacity)
             && (0..self.lowest.len()).all(fits)
     }
 
@@ -128,7 +128,7 @@ impl<'a> State<'a> {
         let offset = self.lowest[item as usize];
         let size = instance.items[item as usize].size;
         let top = offset + size;
-        self.work.count(self.book.place(item));
+        self.work.count(self.unplaced.place(item));
         let sections_of = self.work.over(instance.sections_of.row(item as usize));
         for &section in sections_of {
             let section = section as usize;
@@ -152,7 +152,7 @@ impl<'a> State<'a> {
         for (section, floor) in self.changed_floor.drain(mark.floors..).rev() {
             self.floor[section as usize] = floor;
         }
-        self.book.take_back(item);
+        self.unplaced.take_back(item);
     }
 
     /// Raises all unplaced items that conflict with a newly placed item to the top of that item.
@@ -160,7 +160,7 @@ impl<'a> State<'a> {
         let instance = self.instance;
         for &other in self.work.over(instance.conflicts.row(item as usize)) {
             let old = self.lowest[other as usize];
-            if old >= top || self.book.is_placed(other) {
+            if old >= top || self.unplaced.is_placed(other) {
                 continue;
             }
             let open = instance.items[other as usize];
@@ -185,7 +185,7 @@ impl<'a> State<'a> {
         let range = first as usize..end as usize;
         self.work.count(range.len());
         let mut highest = 0;
-        for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.book.open()[range]) {
+        for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.unplaced.open()[range]) {
             let needed = if open > 0 { floor.max(offset) + open } else { 0 };
             highest = highest.max(needed);
         }
@@ -204,10 +204,10 @@ impl<'a> State<'a> {
             self.jobs.clear();
             // The spare room is the part of the capacity that the unplaced items of the section do
             // not need. Only items with a lowest offset above the spare room can run out of room.
-            let room = self.capacity - self.book.open()[section];
+            let room = self.capacity - self.unplaced.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {
-                if self.book.is_placed(item) {
+                if self.unplaced.is_placed(item) {
                     continue;
                 }
                 let lowest = self.lowest[item as usize].max(offset);

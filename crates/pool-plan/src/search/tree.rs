@@ -18,10 +18,10 @@ const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem, which consists of unplaced items and the sections of these items. The
+/// A subproblem, which consists of unplaced items and the sections of these items. The
 /// `items` field is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct Subproblem {
     items: (usize, usize),
     sections: (u32, u32),
 }
@@ -39,7 +39,7 @@ struct Cut {
 enum Vertex {
     /// A choice between several candidates. At least one candidate must lead to a plan.
     Choice {
-        part: Part,
+        part: Subproblem,
         /// The length of `lists` before this vertex was added.
         lists: usize,
         /// The candidates, stored as a range of indices in `lists`.
@@ -60,7 +60,7 @@ pub(crate) struct Search<'a> {
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
-    parts: Vec<Part>,
+    parts: Vec<Subproblem>,
     offsets: Vec<u64>,
     outcome: Outcome,
     /// The number of placements that the search has tried.
@@ -97,7 +97,7 @@ impl<'a> Search<'a> {
         let ranks = &search.ranks;
         search.lists.sort_unstable_by_key(|&item| ranks.of(item));
         let sections = (0, crate::adjacency::index(instance.section_count));
-        let whole = Part { items: (0, search.lists.len()), sections };
+        let whole = Subproblem { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
         search
     }
@@ -140,13 +140,13 @@ impl<'a> Search<'a> {
                 self.lists.push(self.lists[position]);
             }
         }
-        let rest = Part { items: (start, self.lists.len()), sections: part.sections };
+        let rest = Subproblem { items: (start, self.lists.len()), sections: part.sections };
         self.enter(rest, start, offset, rank);
     }
 
     /// Splits the unplaced items of `part`, except for `placed`, into pieces, and continues with
     /// each piece separately.
-    fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
+    fn split(&mut self, part: Subproblem, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
         // Ranks that were assigned before an update cannot be compared with ranks that were
         // assigned after it.
@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
                 let (instance, open) = (self.state.instance, self.state.open());
                 let list = &mut self.lists[items.0..items.1];
                 self.ranks.renew(instance, open, list, &mut self.renewed, work);
-                self.parts.push(Part { items, sections: self.cuts[piece].sections });
+                self.parts.push(Subproblem { items, sections: self.cuts[piece].sections });
             }
         }
         self.parts[first..].sort_by_key(|part| part.items.1 - part.items.0);
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
     /// Groups the unplaced items of `part`, except for `placed`, into pieces, so that no unplaced
     /// item extends from one piece into another. The function appends the items of each piece to
     /// `lists`, and stores the pieces in `cuts`.
-    fn cut(&mut self, part: Part, placed: u32) {
+    fn cut(&mut self, part: Subproblem, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);
         state.work().count((end - begin) as usize + 2 * (last - first));
@@ -210,7 +210,7 @@ impl<'a> Search<'a> {
     /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
     /// offset of the previous item. A candidate is omitted if another unplaced item fits completely
     /// below it.
-    fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
+    fn enter(&mut self, part: Subproblem, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
             self.succeed();
             return;

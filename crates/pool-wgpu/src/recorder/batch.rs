@@ -4,10 +4,10 @@
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
+use crate::exclusive_state::current_thread;
 use crate::parameters::BatchParameters;
 use crate::setup::Setup;
 use crate::staging::Staged;
-use crate::turn::current_thread;
 
 /// The maximum number of errors that are stored until their threads receive them.
 const OWED: usize = 64;
@@ -20,9 +20,9 @@ pub(super) struct Batch {
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded commands in the current encoder.
     pub(super) threads: Vec<u64>,
-    /// The parts whose commands precede the commands in the current encoder.
-    pub(super) parts: Vec<Part>,
-    /// The number of commands in all parts and in the current encoder.
+    /// The submissions whose commands precede the commands in the current encoder.
+    pub(super) submissions: Vec<Submission>,
+    /// The number of commands in all submissions and in the current encoder.
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
@@ -31,13 +31,13 @@ pub(super) struct Batch {
 /// The commands of one closure that was passed to `record`, or the stream's own commands between
 /// two such closures.
 ///
-/// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single call
-/// for all parts would take only 1 µs per part. However, if wgpu 30 rejected one part, it would
-/// reject the whole call, although it has already recorded the earlier parts as executed. After
-/// such a rejection, later commands would lack barriers, and wgpu would treat memory with old
-/// contents as cleared.
+/// Each of them is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single
+/// call for all submissions would take only 1 µs for each. However, if wgpu 30 rejected one
+/// submission, it would reject the whole call, although it has already recorded the earlier
+/// submissions as executed. After such a rejection, later commands would lack barriers, and wgpu
+/// would treat memory with old contents as cleared.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct Submission {
     pub(super) commands: wgpu::CommandBuffer,
     /// The threads that recorded the commands.
     pub(super) threads: Vec<u64>,
@@ -101,7 +101,7 @@ impl Batch {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.encoder.is_none() && self.parts.is_empty()
+        self.encoder.is_none() && self.submissions.is_empty()
     }
 }
 

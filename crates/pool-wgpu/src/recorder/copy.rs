@@ -13,7 +13,7 @@ const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between
 const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
 /// A position in a buffer, which consists of the buffer and the offset of a byte.
-type Place<'a> = (&'a Allocation, u64);
+type BufferPosition<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
     /// Copies bytes from one range to another. Both ranges must be within their buffers, and they
@@ -24,8 +24,8 @@ impl Recorder<'_> {
     /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn copy(
         &mut self,
-        from: Place<'_>,
-        to: Place<'_>,
+        from: BufferPosition<'_>,
+        to: BufferPosition<'_>,
         bytes: u64,
     ) -> Result<(), WgpuError> {
         if bytes == 0 {
@@ -45,8 +45,8 @@ impl Recorder<'_> {
 
     fn copy_by_kernel(
         &mut self,
-        from: Place<'_>,
-        to: Place<'_>,
+        from: BufferPosition<'_>,
+        to: BufferPosition<'_>,
         bytes: u64,
     ) -> Result<(), WgpuError> {
         let accesses = [Access::ReadWrite, Access::Read];

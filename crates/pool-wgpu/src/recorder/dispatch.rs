@@ -30,8 +30,8 @@ impl Recorder<'_> {
         self.make_room()?;
         let Self { setup, recording } = self;
         let (number, layout) = kernel.layout();
-        let places = bindings.iter().map(Binding::place);
-        let found = recording.bind_groups.find(number, places, || bind(setup, layout, bindings));
+        let ranges = bindings.iter().map(Binding::range_key);
+        let found = recording.bind_groups.find(number, ranges, || bind(setup, layout, bindings));
         let kept = match found {
             Ok(kept) => kept,
             Err(error) => return Err(self.name_destroyed(bindings, error)),
@@ -76,7 +76,8 @@ impl Recorder<'_> {
         if !matches!(error, WgpuError::Refused { .. }) {
             return error;
         }
-        let destroyed = bindings.iter().find_map(|part| self.try_block(part.allocation).err());
+        let destroyed =
+            bindings.iter().find_map(|binding| self.try_block(binding.allocation).err());
         destroyed.unwrap_or(error)
     }
 }
@@ -129,7 +130,10 @@ fn bind(
 ) -> Result<wgpu::BindGroup, WgpuError> {
     let entries: Vec<_> = (0..)
         .zip(bindings)
-        .map(|(binding, part)| wgpu::BindGroupEntry { binding, resource: part.resource() })
+        .map(|(number, binding)| wgpu::BindGroupEntry {
+            binding: number,
+            resource: binding.resource(),
+        })
         .collect();
     let descriptor =
         wgpu::BindGroupDescriptor { label: Some("pool-wgpu bindings"), layout, entries: &entries };

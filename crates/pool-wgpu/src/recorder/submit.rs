@@ -1,12 +1,13 @@
-//! Submits the parts of a batch one after another, and reports the parts that wgpu rejects.
+//! Makes the submissions of a batch one after another, and reports the submissions that wgpu
+//! rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
 use super::Recorder;
-use super::batch::{Batch, Part};
+use super::batch::{Batch, Submission};
 use crate::error::WgpuError;
-use crate::turn::current_thread;
+use crate::exclusive_state::current_thread;
 
 impl Recorder<'_> {
     /// Returns the error of an earlier batch that another thread submitted and that contained
@@ -30,7 +31,7 @@ impl Recorder<'_> {
         self.end_part()?;
         let batch = &mut self.recording.batch;
         batch.commands += 1;
-        batch.parts.push(Part { commands, threads: vec![current_thread()] });
+        batch.submissions.push(Submission { commands, threads: vec![current_thread()] });
         Ok(())
     }
 
@@ -42,7 +43,7 @@ impl Recorder<'_> {
         let Some(encoder) = batch.encoder.take() else { return Ok(()) };
         match self.setup.calls.scoped(|| encoder.finish()) {
             Ok(commands) => {
-                batch.parts.push(Part { commands, threads });
+                batch.submissions.push(Submission { commands, threads });
                 Ok(())
             }
             Err(error) => self.refuse(&threads, error.to_string()),
@@ -54,9 +55,9 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part that contains commands of
-    ///   this thread. Other threads with commands in the rejected part receive the error from their
-    ///   next calls. wgpu executes all parts that it accepts.
+    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a submission that contains
+    ///   commands of this thread. Other threads with commands in the rejected submission receive
+    ///   the error from their next calls. wgpu executes all submissions that it accepts.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
     ///   buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
@@ -82,7 +83,7 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, like a [`Part`]. If a
+    /// Submits one of the user's command buffers with a separate call, like a [`Submission`]. If a
     /// callback panics after the commands have been submitted, this method returns the panic's
     /// payload.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
@@ -107,7 +108,7 @@ impl Recorder<'_> {
             batch.staged.unmap();
             self.recording.parameters.write(&calls.queue, &batch.parameters);
         });
-        let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
+        let submitted = self.submit_each(&mut batch.submissions, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
         // The next batch reuses the memory of this batch.
         batch.parameters.clear();
@@ -119,17 +120,17 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits all parts, unless the batch's data could not be prepared. Submitting a part may run
-    /// callbacks. If a callback panics, this method first submits all remaining parts, and then
-    /// returns the panic's payload.
-    fn submit_parts(
+    /// Makes all submissions, unless the data of the batch could not be prepared. A submission may
+    /// run callbacks. If a callback panics, this method first submits all remaining submissions,
+    /// and then returns the panic's payload.
+    fn submit_each(
         &mut self,
-        parts: &mut Vec<Part>,
+        submissions: &mut Vec<Submission>,
         prepared: &Result<(), String>,
     ) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let (mut answer, mut panicked) = (Ok(()), None);
-        for Part { commands, threads } in parts.drain(..) {
+        for Submission { commands, threads } in submissions.drain(..) {
             let submit = || in_words(calls.scoped(|| calls.queue.submit([commands])).map(|_| ()));
             let submitted = match prepared {
                 Ok(()) => catch_unwind(AssertUnwindSafe(submit)),
@@ -146,15 +147,15 @@ impl Recorder<'_> {
 
     /// Submits the batch like [`submit`](Self::submit), for callers that cannot return an error. If
     /// the submission fails, the next call on this thread returns the error.
-    pub(crate) fn submit_unanswered(&mut self) {
+    pub(crate) fn submit_and_keep_error(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }
     }
 
-    /// Reports that wgpu has rejected a part. If the calling thread recorded commands in the part,
-    /// this method returns the error. All other threads with commands in the part receive the error
-    /// from their next calls.
+    /// Reports that wgpu has rejected a submission. If the calling thread recorded some of its
+    /// commands, this method returns the error. All other threads with commands in it receive the
+    /// error from their next calls.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

@@ -109,7 +109,7 @@ fn wg1_command_buffers_of_the_user_that_wgpu_refuses_are_refused_alone() {
 }
 
 #[test]
-fn wg1_a_closure_that_is_refused_when_it_is_submitted_is_told_to_its_thread_alone() {
+fn wg1_a_closure_that_is_refused_when_it_is_submitted_is_reported_to_its_thread_alone() {
     let Some((stream, _quiet)) = stream() else { return };
     let buffer = own_buffer(&stream, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST);
     let found = beside(&stream, || {
@@ -128,13 +128,14 @@ fn wg1_a_closure_that_is_refused_when_it_is_submitted_is_told_to_its_thread_alon
         // The other thread submits.
     });
     assert_eq!(found, Ok(vec![3; 100]));
-    let told = stream.pending();
-    assert!(matches!(told, Err(WgpuError::SubmissionRefused { .. })), "{told:?}");
+    let reported = stream.pending();
+    assert!(matches!(reported, Err(WgpuError::SubmissionRefused { .. })), "{reported:?}");
     assert_eq!(stream.submit(), Ok(()));
 }
 
 #[test]
-fn wg1_commands_that_are_refused_together_are_told_to_each_thread_that_recorded_them_and_once() {
+fn wg1_commands_that_are_refused_together_are_reported_to_each_thread_that_recorded_them_and_once()
+{
     let Some((stream, _quiet)) = stream() else { return };
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
@@ -152,7 +153,7 @@ fn wg1_commands_that_are_refused_together_are_told_to_each_thread_that_recorded_
 }
 
 #[test]
-fn wg1_a_batch_that_is_refused_while_a_pool_settles_is_told_by_the_next_call() {
+fn wg1_a_batch_that_is_refused_while_a_pool_settles_is_reported_by_the_next_call() {
     let Some((stream, _quiet)) = stream() else { return };
     let buffer = own_buffer(&stream, wgpu::BufferUsages::COPY_DST);
     let mut pool = Pool::<Wgpu>::new(stream.clone());
@@ -174,8 +175,10 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
         let scope = pool.scope();
         let view = scope.acquire_filled(100, 1.0_f32);
         buffer_of(&view.binding().unwrap()).destroy();
-        let told = view.copy_to_vec();
-        let Err(WgpuError::SubmissionRefused { message }) = &told else { panic!("{told:?}") };
+        let reported = view.copy_to_vec();
+        let Err(WgpuError::SubmissionRefused { message }) = &reported else {
+            panic!("{reported:?}")
+        };
         assert!(message.contains(&format!("{:#x}", view.address())), "{message}");
         view.address()
     };
@@ -195,8 +198,8 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
             assert_eq!(view.copy_from_host(&[0.0; 100]), Err(destroyed.clone()));
             assert_eq!(view.copy_from(kept.as_view()), Err(destroyed.clone()));
             let bindings = [view.binding_mut().unwrap(), kept.binding().unwrap()];
-            let told = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 1), [1; 3]);
-            assert_eq!(told, Err(destroyed));
+            let reported = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 1), [1; 3]);
+            assert_eq!(reported, Err(destroyed));
         }
         assert_eq!(kept.copy_to_vec(), Ok(vec![5.0; 100]), "others are not affected");
     }
@@ -239,8 +242,8 @@ fn wg2_a_leaked_pass_is_a_typed_error_and_fills_uploads_and_reads_go_on() {
     assert!(matches!(unbalanced, Err(WgpuError::Refused { .. })), "{unbalanced:?}");
 }
 
-/// If a closure fails, the call returns the closure's own error and not wgpu's. It records none of the closure's
-/// commands.
+/// If a closure fails, the call returns the closure's own error and not wgpu's. It records none of
+/// the closure's commands.
 #[test]
 fn the_closures_own_error_is_returned_and_nothing_of_it_is_recorded() {
     #[derive(Debug, PartialEq)]

@@ -20,7 +20,7 @@ struct Late {
     readings: [Reading<f32>; 3],
     /// Dropped with the rest.
     _kernel: Kernel,
-    told: Arc<Mutex<Vec<(&'static str, WgpuError)>>>,
+    reported: Arc<Mutex<Vec<(&'static str, WgpuError)>>>,
 }
 
 thread_local! {
@@ -36,9 +36,9 @@ fn source(error: PoolError<WgpuError>) -> WgpuError {
 
 impl Drop for Late {
     fn drop(&mut self) {
-        let Self { stream, pool, readings, told, .. } = self;
-        let mut told = told.lock().unwrap();
-        let mut note = |what, error| told.push((what, error));
+        let Self { stream, pool, readings, reported, .. } = self;
+        let mut reported = reported.lock().unwrap();
+        let mut note = |what, error| reported.push((what, error));
         note("for_thread", Stream::for_thread().err().unwrap());
         note("open", Stream::open().err().unwrap());
         let again = Stream::new(stream.device().clone(), stream.queue().clone());
@@ -75,9 +75,9 @@ fn stream_of_nothing(pool: &mut Pool<Wgpu>) -> Reading<f32> {
 #[test]
 fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
     let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
-    let told = Arc::default();
+    let reported = Arc::default();
     for _ in 0..4 {
-        let (stream, told) = (stream.clone(), Arc::clone(&told));
+        let (stream, reported) = (stream.clone(), Arc::clone(&reported));
         let ended = thread::spawn(move || {
             // Made before wgpu's variables, so that it is dropped after them.
             LATE.with(|_| ());
@@ -90,13 +90,13 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
                 [(); 3].map(|()| view.read().unwrap())
             };
             let kernel = axpy(&stream);
-            LATE.set(Some(Late { stream, pool, readings, _kernel: kernel, told }));
+            LATE.set(Some(Late { stream, pool, readings, _kernel: kernel, reported }));
         });
         ended.join().unwrap();
     }
-    let told = told.lock().unwrap();
-    assert_eq!(told.len(), 4 * 12);
-    for (what, error) in &*told {
+    let reported = reported.lock().unwrap();
+    assert_eq!(reported.len(), 4 * 12);
+    for (what, error) in &*reported {
         assert_eq!(*error, WgpuError::ThreadEnding, "{what}");
     }
     // The next allocation frees the buffers that were left.
@@ -109,12 +109,12 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
 
 #[test]
 fn wg5_a_stream_that_a_thread_first_uses_while_it_ends_is_a_typed_error() {
-    type Told = Arc<Mutex<Vec<Result<(), WgpuError>>>>;
-    struct First(Option<(Stream, Told)>);
+    type Reported = Arc<Mutex<Vec<Result<(), WgpuError>>>>;
+    struct First(Option<(Stream, Reported)>);
     impl Drop for First {
         fn drop(&mut self) {
-            if let Some((stream, told)) = self.0.take() {
-                told.lock().unwrap().push(stream.submit());
+            if let Some((stream, reported)) = self.0.take() {
+                reported.lock().unwrap().push(stream.submit());
             }
         }
     }
@@ -122,22 +122,22 @@ fn wg5_a_stream_that_a_thread_first_uses_while_it_ends_is_a_typed_error() {
         static FIRST: RefCell<First> = const { RefCell::new(First(None)) };
     }
     let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
-    let told: Arc<Mutex<Vec<_>>> = Arc::default();
+    let reported: Arc<Mutex<Vec<_>>> = Arc::default();
     for calls_wgpu in [true, false] {
-        let (stream, told) = (stream.clone(), Arc::clone(&told));
+        let (stream, reported) = (stream.clone(), Arc::clone(&reported));
         let ended = thread::spawn(move || {
             FIRST.with(|_| ());
             if calls_wgpu {
                 // The user's own calls make wgpu's variables.
                 stream.device().poll(wgpu::PollType::Poll).unwrap();
             }
-            FIRST.with(|first| first.borrow_mut().0 = Some((stream, told)));
+            FIRST.with(|first| first.borrow_mut().0 = Some((stream, reported)));
         });
         ended.join().unwrap();
     }
-    let told = told.lock().unwrap();
+    let reported = reported.lock().unwrap();
     // Without debug assertions wgpu has no such variables.
     let refused = if cfg!(debug_assertions) { Err(WgpuError::ThreadEnding) } else { Ok(()) };
-    assert_eq!(*told, [refused, Ok(())]);
+    assert_eq!(*reported, [refused, Ok(())]);
     assert_eq!(stream.submit(), Ok(()));
 }

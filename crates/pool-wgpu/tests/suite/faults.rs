@@ -14,7 +14,7 @@ use crate::kernels::{axpy, axpy_parameters};
 use crate::support::{WgpuProbe, destroy, own_stream, stream};
 
 #[test]
-fn a_lost_device_is_told_by_every_call() {
+fn a_lost_device_is_reported_by_every_call() {
     let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
@@ -47,10 +47,10 @@ fn a_block_above_the_largest_buffer_is_refused_with_both_numbers() {
     let scope = pool.scope();
     match scope.try_acquire::<u8, _>(usize::try_from(limit).unwrap() + 1) {
         Err(PoolError::OutOfMemory {
-            source: WgpuError::BufferTooLarge { bytes, limit: told },
+            source: WgpuError::BufferTooLarge { bytes, limit: reported },
             ..
         }) => {
-            assert_eq!((bytes, told), (limit + 256, limit));
+            assert_eq!((bytes, reported), (limit + 256, limit));
         }
         other => panic!("{other:?}"),
     }

@@ -109,7 +109,7 @@ const WITH_LITTLE_MEMORY: &str = "POOL_WGPU_WITH_LITTLE_MEMORY";
 /// The driver itself refuses, because its process may have no more than four gibibytes.
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
-fn a_driver_without_memory_is_told_and_the_pool_goes_on() {
+fn a_driver_without_memory_is_reported_and_the_pool_goes_on() {
     let Some((stream, _quiet)) = stream() else { return };
     if stream.device().adapter_info().device_type != wgpu::DeviceType::Cpu {
         return println!("SKIPPED: the adapter's memory is not that of the process");
@@ -117,7 +117,7 @@ fn a_driver_without_memory_is_told_and_the_pool_goes_on() {
     if std::env::var_os(WITH_LITTLE_MEMORY).is_some() {
         return use_memory_up(&stream);
     }
-    let name = "limits::a_driver_without_memory_is_told_and_the_pool_goes_on";
+    let name = "limits::a_driver_without_memory_is_reported_and_the_pool_goes_on";
     let run = Command::new("sh")
         .args(["-c", "ulimit -v 4194304 && exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pool_conformance::programs::test_cases;
-use pool_conformance::{Ledger, Probe};
+use pool_conformance::{BackendProbe, Ledger};
 use pool_core::{LendView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError};
 
@@ -101,15 +101,18 @@ fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) ->
     let watched = WgpuProbe::with_ledger(stream.clone(), ledger.clone()).context();
     let mut pool = Pool::<Wgpu>::new(watched.clone());
     let mut program = Program { stream: &watched, kernel, pool: &mut pool, reading: None };
-    let mut is_told = false;
+    let mut is_reported = false;
     for (at, step) in STEPS.iter().enumerate() {
         before(at);
         match step(&mut program) {
             // Steps that only free memory, or take a reading of nothing, do not use the device.
             Ok(()) => {
-                assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told");
+                assert!(
+                    !is_reported || matches!(at, 7 | 10),
+                    "step {at} after the loss was reported"
+                );
             }
-            Err(WgpuError::DeviceLost) => is_told = true,
+            Err(WgpuError::DeviceLost) => is_reported = true,
             Err(error) => panic!("step {at}: {error}"),
         }
     }
@@ -118,21 +121,21 @@ fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) ->
     assert_eq!(ledger.live_blocks(), 0);
     let counts = stream.counts();
     assert_eq!(counts.buffers_created, counts.buffers_freed);
-    is_told
+    is_reported
 }
 
 #[test]
-fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
+fn a_device_that_is_lost_before_any_step_is_reported_and_nothing_hangs() {
     for lost_before in 0..=STEPS.len() {
-        let told = with_passing_stream(|stream| {
+        let reported = with_passing_stream(|stream| {
             run_steps(stream, &axpy(stream), |at| {
                 if at == lost_before {
                     destroy(stream);
                 }
             })
         });
-        let Some(is_told) = told else { return };
-        assert_eq!(is_told, lost_before < STEPS.len());
+        let Some(is_reported) = reported else { return };
+        assert_eq!(is_reported, lost_before < STEPS.len());
     }
 }
 
@@ -142,7 +145,7 @@ fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
 fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
     for nth in (1..).step_by(one_of) {
         let calls = Rc::new(Cell::new(0));
-        let is_told = with_passing_stream(|stream| {
+        let is_reported = with_passing_stream(|stream| {
             let kernel = axpy(stream);
             let (device, counter) = (stream.device().clone(), Rc::clone(&calls));
             let watch = move |call: &str| {
@@ -154,7 +157,7 @@ fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
             watching_calls(watch, || run_steps(stream, &kernel, |_| ()))
         })?;
         if calls.get() < nth {
-            assert!(!is_told);
+            assert!(!is_reported);
             return Some(calls.get());
         }
     }
@@ -163,7 +166,7 @@ fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
 
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
-fn a_device_that_is_lost_amid_any_submission_is_told_and_nothing_hangs() {
+fn a_device_that_is_lost_amid_any_submission_is_reported_and_nothing_hangs() {
     // After the end of the encoder, and before the queue has the commands.
     let Some(submissions) = sweep(1, |call| call == "Queue::submit") else { return };
     println!("lost amid each of {submissions} submissions");
@@ -172,7 +175,7 @@ fn a_device_that_is_lost_amid_any_submission_is_told_and_nothing_hangs() {
 
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
-fn a_device_that_is_lost_amid_any_call_is_told_and_nothing_hangs() {
+fn a_device_that_is_lost_amid_any_call_is_reported_and_nothing_hangs() {
     // Amid each of them with `--full`: a device is opened for it.
     let one_of = if test_cases() > 2_000 { 1 } else { 7 };
     let Some(calls) = sweep(one_of, |_| true) else { return };

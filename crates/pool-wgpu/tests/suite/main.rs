@@ -22,6 +22,6 @@ mod lost;
 mod misuse;
 mod opening;
 mod reading;
+mod reentrancy;
 mod support;
 mod thread_streams;
-mod turns;

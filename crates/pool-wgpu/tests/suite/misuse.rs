@@ -133,7 +133,8 @@ fn two_written_parts_of_one_buffer_may_be_bound_where_they_are_apart() {
     assert_eq!((found[0], found[64], found[1]), (1, 2, 0));
 }
 
-/// wgpu 30 counts the memory that the first buffers of a refused list name as cleared, and has not cleared it.
+/// wgpu 30 counts the memory that the first buffers of a refused list name as cleared, and has not
+/// cleared it.
 #[test]
 fn wg9_a_refused_list_of_command_buffers_shows_no_bytes_of_freed_memory() {
     const BYTES: u64 = 1 << 16;
@@ -202,8 +203,8 @@ fn wg9_a_destroyed_block_is_named_by_the_dispatch_that_binds_it_first() {
     let destroyed = WgpuError::BufferDestroyed { identity: y.address(), bytes: 512 };
     assert_eq!(y.fill_with_value(2.0), Err(destroyed.clone()));
     let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
-    let told = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1]);
-    assert_eq!(told, Err(destroyed));
+    let reported = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1]);
+    assert_eq!(reported, Err(destroyed));
     assert_eq!(stream.submit(), Ok(()));
     assert_eq!(x.copy_to_vec(), Ok(vec![1.0; 100]));
 }

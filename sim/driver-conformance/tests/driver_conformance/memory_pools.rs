@@ -168,9 +168,9 @@ fn the_other_way_to_free() {
     });
 }
 
-/// `CudaDevice::let_peer` checks that a device can access another device's memory, and then enables
-/// access to that device's memory pool. It relies on kernels of the pool's own device having access
-/// from the start.
+/// `CudaDevice::grant_peer_access` checks that a device can access another device's memory, and
+/// then enables access to that device's memory pool. It relies on kernels of the pool's own device
+/// having access from the start.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn whose_kernels_may_use_a_pool() {

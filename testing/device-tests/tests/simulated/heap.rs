@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{AcquireShaped, Cuda, announce, record_use};
+use pool_cuda::{AcquireShaped, Cuda, record_use, register_stream};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
     DeviceMemory, GraphPoolConfig, ReadTicket, StagingConfig, StagingPool,
@@ -60,7 +60,7 @@ fn steady_state_takes_nothing_from_the_heap() {
     let simulator = Simulator::start(Settings::default()).unwrap();
     let device = Cuda::device(0).unwrap();
     let other = device.context().new_stream().unwrap();
-    announce(&other);
+    register_stream(&other);
     let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
     let content = [1.5_f32; 100];
     let mut back = [0.0_f32; 100];

@@ -19,7 +19,9 @@ use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
+use pool_cuda::{
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, record_use, register_stream,
+};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
@@ -76,17 +78,17 @@ fn one_more() {
 
 type Ended = Result<(), PoolError<CudaError>>;
 
-fn told(source: CudaError) -> PoolError<CudaError> {
+fn wrapped(source: CudaError) -> PoolError<CudaError> {
     PoolError::Backend { operation: "run the script", source }
 }
 
 fn check(holds: bool) -> Ended {
-    if holds { Ok(()) } else { Err(told(CudaError::LengthMismatch { from: 0, to: N })) }
+    if holds { Ok(()) } else { Err(wrapped(CudaError::LengthMismatch { from: 0, to: N })) }
 }
 
 fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<CudaError>> {
     let made = device.context().new_stream();
-    made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
+    made.map_err(|error| wrapped(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
 }
 
 /// Runs all operations of views, with one other stream that the pool knows and one that it does not
@@ -94,17 +96,17 @@ fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<Cuda
 fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
     let mut view = scope.try_acquire_filled(N, 1.5_f64)?;
     let mut more = scope.try_acquire_from(&[3_u8; N])?;
-    record_use(&view, known).map_err(told)?;
+    record_use(&view, known).map_err(wrapped)?;
     check(more.device_ptr_mut(unknown).0 != 0)?;
     let shaped = scope.try_acquire_shaped::<f64>(&[N, 1])?;
     let (mut array, _) = shaped.array.into_parts();
-    array.copy_from(view.as_view()).map_err(told)?;
-    check(array.copy_to_vec().map_err(told)? == [1.5; N])?;
-    view.copy_from_host(&[2.5; N]).map_err(told)?;
-    let _for_writing = view.on(known).map_err(told)?;
-    check(view.as_view().copy_to_vec().map_err(told)? == [2.5; N])?;
-    more.fill_with_zeros().map_err(told)?;
-    check(more.copy_to_vec().map_err(told)? == [0; N])
+    array.copy_from(view.as_view()).map_err(wrapped)?;
+    check(array.copy_to_vec().map_err(wrapped)? == [1.5; N])?;
+    view.copy_from_host(&[2.5; N]).map_err(wrapped)?;
+    let _for_writing = view.on(known).map_err(wrapped)?;
+    check(view.as_view().copy_to_vec().map_err(wrapped)? == [2.5; N])?;
+    more.fill_with_zeros().map_err(wrapped)?;
+    check(more.copy_to_vec().map_err(wrapped)? == [0; N])
 }
 
 /// Opens the device and creates pools, with short-lived streams and deferred frees.
@@ -119,11 +121,11 @@ fn pools_and_known_streams() -> Ended {
 }
 
 fn pools_with(known: usize) -> Ended {
-    let device = Cuda::device(0).map_err(told)?;
+    let device = Cuda::device(0).map_err(wrapped)?;
     let streams = [another_stream(&device)?, another_stream(&device)?];
-    streams[..known].iter().for_each(announce);
+    streams[..known].iter().for_each(register_stream);
     let own = another_stream(&device)?;
-    let context = DeviceStream::new(&device, Arc::clone(&own)).map_err(told)?;
+    let context = DeviceStream::new(&device, Arc::clone(&own)).map_err(wrapped)?;
     let mut pool = Pool::<Cuda>::with_config(context, Default::default())?;
     for _ in 0..2 {
         let mut outer = pool.scope();
@@ -137,18 +139,18 @@ fn pools_with(known: usize) -> Ended {
     drop(pool);
     drop(own.end_capture(CUgraphInstantiate_flags(0)).unwrap());
     for_thread(&device)?;
-    Cuda::give_back_leftovers();
+    Cuda::retry_deferred_frees();
     Ok(())
 }
 
 /// Uses pools on the thread's own stream, which is replaced during this use.
 fn for_thread(device: &CudaDevice) -> Ended {
     for _ in 0..2 {
-        let context = DeviceStream::for_thread().map_err(told)?;
+        let context = DeviceStream::for_thread().map_err(wrapped)?;
         let pool = &mut Pool::<Cuda>::with_config(context, Default::default())?;
         let view = pool.scope().try_acquire_filled(N, 1_u8)?;
-        check(view.copy_to_vec().map_err(told)? == [1; N])?;
-        DeviceStream::set_for_thread(another_stream(device)?).map_err(told)?;
+        check(view.copy_to_vec().map_err(wrapped)? == [1; N])?;
+        DeviceStream::set_for_thread(another_stream(device)?).map_err(wrapped)?;
     }
     Ok(())
 }
@@ -175,7 +177,7 @@ fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() 
         let (ended, answer) = thread::spawn(run).join().unwrap();
         assert!(matches!(ended, Ok(Ok(()))), "with the hook in allocation {nth}: {ended:?}");
         assert_ne!(answer, Some(false), "the hook in allocation {nth}");
-        assert_eq!(Cuda::give_back_leftovers(), 0, "allocation {nth}");
+        assert_eq!(Cuda::retry_deferred_frees(), 0, "allocation {nth}");
         simulator.assert_clean();
         if answer.is_none() {
             return nth;
@@ -205,11 +207,11 @@ fn within() -> Ended {
 /// the hook may run.
 fn views_of_a_leaked_pool() -> Ended {
     let hook = LEFT.take();
-    let device = Cuda::device(0).map_err(told)?;
+    let device = Cuda::device(0).map_err(wrapped)?;
     let streams = [another_stream(&device)?, another_stream(&device)?];
-    announce(&streams[0]);
+    register_stream(&streams[0]);
     let pool: &'static mut Pool<Cuda> =
-        Box::leak(Box::new(Pool::new(device.new_stream().map_err(told)?)));
+        Box::leak(Box::new(Pool::new(device.new_stream().map_err(wrapped)?)));
     let scope: &'static Scope<'static, Cuda> = Box::leak(Box::new(pool.scope()));
     let mut view = scope.try_acquire_filled(N, 1.5_f64)?;
     let mut other = scope.try_acquire_filled(N, [1.5_f64, 2.5, 3.5])?;
@@ -219,16 +221,16 @@ fn views_of_a_leaked_pool() -> Ended {
     // Several streams are in use at the same time, so that the pool needs more space for its notes.
     let many: Vec<_> = (0..5).map(|_| another_stream(&device)).collect::<Result<_, _>>()?;
     for stream in many.iter().chain(&streams) {
-        record_use(&view, stream).map_err(told)?;
+        record_use(&view, stream).map_err(wrapped)?;
         check(other.device_ptr_mut(stream).0 != 0)?;
-        view.copy_from_host(&[2.5; N]).map_err(told)?;
-        other.fill_with_value([4.5; 3]).map_err(told)?;
-        check(view.as_view().copy_to_vec().map_err(told)? == [2.5; N])?;
-        check(other.as_view().copy_to_vec().map_err(told)? == [[4.5; 3]; N])?;
+        view.copy_from_host(&[2.5; N]).map_err(wrapped)?;
+        other.fill_with_value([4.5; 3]).map_err(wrapped)?;
+        check(view.as_view().copy_to_vec().map_err(wrapped)? == [2.5; N])?;
+        check(other.as_view().copy_to_vec().map_err(wrapped)? == [[4.5; 3]; N])?;
     }
-    wide.copy_from_host(&[7; 80_000]).map_err(told)?;
-    check(wide.copy_to_vec().map_err(told)? == [7; 80_000])?;
-    scope.context().join_other_streams().map_err(told)?;
+    wide.copy_from_host(&[7; 80_000]).map_err(wrapped)?;
+    check(wide.copy_to_vec().map_err(wrapped)? == [7; 80_000])?;
+    scope.context().join_other_streams().map_err(wrapped)?;
     let hook = LEFT.take();
     SCOPE.set(None);
     LEFT.set(hook);
@@ -246,14 +248,14 @@ fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
 
 fn captured(error: impl std::fmt::Debug) -> PoolError<CudaError> {
     eprintln!("{error:?}");
-    told(CudaError::Capturing { operation: "capture" })
+    wrapped(CudaError::Capturing { operation: "capture" })
 }
 
 /// Creates a session and graphs, which are captured, updated, replayed, written and read. The
 /// graphs use blocks, their own arena, and an arena installed on another stream. One graph is
 /// dropped during a capture.
 fn graphs() -> Ended {
-    let device = Cuda::device(0).map_err(told)?;
+    let device = Cuda::device(0).map_err(wrapped)?;
     let (stream, other) = (another_stream(&device)?, another_stream(&device)?);
     let memory = DeviceMemory::new(&device);
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };

@@ -157,7 +157,7 @@ fn recorded(simulator: Simulator, kind: &Programs<'_>, number: u64) -> BTreeMap<
             None => assert!(is_other, "{} is neither an ordering call nor another", made.name),
         }
     }
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     calls
 }
 
@@ -210,7 +210,7 @@ impl Fault {
         let (errors, wrong) = (kind.run)(number, &arm);
         assert!(is_armed.get(), "{}: nothing failed", kind.name);
         simulator.forget_failures();
-        let left = Cuda::give_back_leftovers();
+        let left = Cuda::retry_deferred_frees();
         let mut note = |what: String| {
             problems.insert(format!("{} {number}, {self:?}: {what}", kind.name));
         };
@@ -226,7 +226,7 @@ impl Fault {
         let leaks = simulator.leaks();
         let leaks: Vec<&String> = leaks.iter().filter(|leak| !is_of_cudarc(leak)).collect();
         if left > 0 || !leaks.is_empty() {
-            note(format!("leaks {leaks:?}, left over {}", Cuda::leftovers()));
+            note(format!("leaks {leaks:?}, deferred frees {}", Cuda::deferred_frees()));
         }
         if wrong > 0 {
             note(format!("{wrong} wrong"));

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_a_test_that_passes_are_told() {
+    fn figures_of_a_test_that_passes_are_reported() {
         let output = "test a ... FIGURE: 3 of 4\nFIGURE: none raced\ntest result: ok. 1 passed";
         let figures = ["3 of 4", "none raced"].map(str::to_owned).into();
         assert_eq!(of(0, output), Ending::Passed(figures));

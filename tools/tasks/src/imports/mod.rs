@@ -23,6 +23,8 @@ use crate::checks::{Checks, Outcome};
 use crate::workspace::{self, Workspace};
 
 use modules::Modules;
+use names::Names;
+use path::{ModulePath, shown};
 
 /// The page that contains the table of crates.
 const PAGE: &str = "ARCHITECTURE.md";
@@ -66,6 +68,22 @@ pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, Tas
     Ok(checks.exit_code())
 }
 
+/// Returns the public types and traits of a crate, each with the module that defines it, from the
+/// file of the root module.
+///
+/// # Errors
+///
+/// Fails if a source cannot be read or parsed.
+pub(crate) fn public_types(root: &Path) -> Result<Vec<(String, String)>, TaskError> {
+    let modules = Modules::read(root)?;
+    let of_module = |(path, names): (&ModulePath, &Names)| {
+        let module = shown(path);
+        let types = names.public_types.iter().cloned();
+        types.map(|name| (module.clone(), name)).collect::<Vec<_>>()
+    };
+    Ok(modules.iter().flat_map(of_module).collect())
+}
+
 fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     for one in listed {
         let modules = Modules::read(&root.join(one.root))?;
@@ -77,10 +95,10 @@ fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
 fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> {
     let modules = Modules::read(root)?;
     let imports = resolve::imports(&modules);
-    let told: Vec<String> =
+    let reported: Vec<String> =
         circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
     let (files, arrows) = (modules.len(), imports.len());
-    checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&told));
+    checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&reported));
     let complaints = allowed::complaints(name, &modules, &imports);
     checks.that(&format!("{name}: modules import what their layering allows"), none(&complaints));
     let opening = format!("{name}: every module opens with its idea");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Attribute, File, Item, ItemMod, ItemUse, Meta, Path, UseTree};
+use syn::{Attribute, File, Item, ItemMod, ItemUse, Meta, Path, UseTree, Visibility};
 
 /// A path as written in the source, with the names of the inline modules that contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub(super) struct Names {
     pub(super) declared_modules: Vec<(String, Option<String>)>,
     /// The names of the items that the file defines.
     pub(super) defined: BTreeSet<String>,
+    /// The names of the types and traits that are declared `pub`. A type inside a private inline
+    /// module is left out, because no other crate can name it.
+    pub(super) public_types: BTreeSet<String>,
     /// The names that the file's `use` declarations bind.
     pub(super) bound: BTreeMap<String, Named>,
     /// The paths that precede `*` in the file's `use` declarations.
@@ -45,6 +48,8 @@ pub(super) fn of(file: &File) -> Names {
 struct Reader {
     names: Names,
     scope: Vec<String>,
+    /// The number of private inline modules that contain the current item.
+    private_modules: usize,
 }
 
 impl<'ast> Visit<'ast> for Reader {
@@ -55,6 +60,9 @@ impl<'ast> Visit<'ast> for Reader {
         if self.scope.is_empty() {
             self.names.defined.extend(name(item));
         }
+        if self.private_modules == 0 && is_public_type(item) {
+            self.names.public_types.extend(name(item));
+        }
         visit::visit_item(self, item);
     }
 
@@ -64,13 +72,16 @@ impl<'ast> Visit<'ast> for Reader {
             self.names.declared_modules.push((name, named_file(&module.attrs)));
             return;
         }
+        let is_private = usize::from(!is_public(&module.vis));
         self.scope.push(name);
+        self.private_modules += is_private;
         visit::visit_item_mod(self, module);
+        self.private_modules -= is_private;
         self.scope.pop();
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        let is_reexport = !matches!(item.vis, syn::Visibility::Inherited);
+        let is_reexport = !matches!(item.vis, Visibility::Inherited);
         self.imports(&mut Vec::new(), &item.tree, is_reexport);
     }
 
@@ -172,6 +183,22 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
         _ => false,
     };
     attributes.iter().any(|attribute| asks(&attribute.meta))
+}
+
+fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+/// Returns `true` if the item is a type or a trait that is declared `pub`.
+fn is_public_type(item: &Item) -> bool {
+    match item {
+        Item::Enum(item) => is_public(&item.vis),
+        Item::Struct(item) => is_public(&item.vis),
+        Item::Trait(item) => is_public(&item.vis),
+        Item::Type(item) => is_public(&item.vis),
+        Item::Union(item) => is_public(&item.vis),
+        _ => false,
+    }
 }
 
 /// Returns the file that an attribute `path` gives.

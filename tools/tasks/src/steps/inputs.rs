@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_without_inputs_runs_always_and_is_told() {
+    fn a_step_without_inputs_runs_always_and_is_reported() {
         assert_eq!(steps_after(STEPS, &INPUTS[1..], "docs/a.md"), ["formatting", "documents"]);
         assert_eq!(unmatched(STEPS, &INPUTS[1..]), ["formatting"]);
         assert_eq!(unmatched(&STEPS[1..], INPUTS), ["formatting"]);

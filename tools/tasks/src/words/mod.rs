@@ -3,10 +3,12 @@
 //! The prose in Rust comments and Markdown is split into sentences (`prose`), and the `rules`
 //! refuse some of them. A committed table (`allowed`) states how many refused sentences each area
 //! may still contain. Its figures may only fall. The subjects of new `commits` are also checked.
-//! The last line counts the checks: one for each area, and one for commits.
+//! The names of public types and the words in the glossary must be `distinct`. The last line counts
+//! the checks: one for each area, one for commits, and two for names.
 
 mod allowed;
 mod commits;
+mod distinct;
 mod prose;
 mod rules;
 
@@ -43,6 +45,9 @@ pub struct Scope<'a> {
     pub table: &'a str,
     /// The commit after which subjects are checked. `None` means that no subjects are checked.
     pub commits_since: Option<&'a str>,
+    /// The crates in the directory `crates` whose public types must have distinct names. If the
+    /// list is empty, neither names nor the glossary are checked.
+    pub distinct_types_of: &'a [&'a str],
 }
 
 /// Records of past measurements, which are not edited.
@@ -79,6 +84,9 @@ pub fn run(arguments: &Arguments, scope: &Scope<'_>) -> Result<ExitCode, TaskErr
     }
     if let Some(base) = scope.commits_since {
         commits::check(&root, base, &mut checks);
+    }
+    if !scope.distinct_types_of.is_empty() {
+        distinct::check(&root, scope.distinct_types_of, &mut checks)?;
     }
     println!("\n{checks}");
     Ok(checks.exit_code())

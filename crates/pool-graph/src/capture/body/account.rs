@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pool_driver::cudarc::driver::CudaStream;
 use pool_driver::host_buffer::HostBuffer;
 
+use super::body_memory::{BodyMemory, LiveCapture};
 use super::body_record::BodyRecord;
 use super::call_site::CallSite;
-use super::medium::{LiveCapture, Medium};
 use super::memory_use::Use;
 use super::region::{ArenaRange, Region};
 use super::scope_work::ScopeWork;
@@ -26,7 +26,7 @@ pub(crate) struct Account {
     /// The streams of the session. The capture begins on the first stream, and the other streams
     /// are branches.
     streams: Arc<[Arc<CudaStream>]>,
-    pub(super) medium: Medium,
+    pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
     /// updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
@@ -49,7 +49,7 @@ pub(crate) struct Account {
 impl Account {
     /// Creates the account of a dry run.
     pub(crate) fn dry(streams: &[Arc<CudaStream>], values: Arc<KeptValues>) -> Self {
-        Self::new(streams.into(), Medium::DRY, None, None, Shares::default(), values)
+        Self::new(streams.into(), BodyMemory::DRY, None, None, Shares::default(), values)
     }
 
     /// Creates the account of a capture. If `planned` contains a trace, the capture must follow
@@ -64,12 +64,12 @@ impl Account {
         shares: Shares,
         values: Arc<KeptValues>,
     ) -> Self {
-        Self::new(streams, Medium::Live(live), planned, number, shares, values)
+        Self::new(streams, BodyMemory::Live(live), planned, number, shares, values)
     }
 
     fn new(
         streams: Arc<[Arc<CudaStream>]>,
-        medium: Medium,
+        memory: BodyMemory,
         planned: Option<Trace>,
         number: Option<u64>,
         shares: Shares,
@@ -82,7 +82,7 @@ impl Account {
         record.values = Some(values);
         Self {
             streams,
-            medium,
+            memory,
             planned,
             record,
             first_refused: None,
@@ -95,10 +95,10 @@ impl Account {
 
     /// Closes the account, and moves its memory source and its record to the caller. As a result, a
     /// value that the body has leaked cannot keep the record or the arena alive.
-    pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
+    pub(super) fn close(&mut self) -> (BodyMemory, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
-        let medium = std::mem::replace(&mut self.medium, Medium::Over);
-        (medium, std::mem::replace(&mut self.record, nothing))
+        let memory = std::mem::replace(&mut self.memory, BodyMemory::Over);
+        (memory, std::mem::replace(&mut self.record, nothing))
     }
 
     /// Returns the number that identifies the capture.
@@ -108,7 +108,7 @@ impl Account {
 
     /// Returns `true` for the account of a dry run.
     pub(super) fn is_dry(&self) -> bool {
-        matches!(self.medium, Medium::Dry(_))
+        matches!(self.memory, BodyMemory::Dry(_))
     }
 
     /// Returns the values that the body's work depends on, or `None` once the body has ended.
@@ -212,21 +212,21 @@ impl Account {
             return self.frontier(stream);
         }
         let begun = self.has_begun(stream);
-        let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
+        let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
         live.frontiers.check(&self.streams, stream, begun)
     }
 
     /// Records that the capture's own work on some streams ends at the current last nodes of these
     /// streams. Returns the handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
-        let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
+        let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
         Ok(streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Returns the handles of a stream's current last nodes. The list is empty in a dry run.
     pub(super) fn frontier(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
-        match self.medium.live() {
+        match self.memory.live() {
             Some(live) => live.frontiers.now(&self.streams[stream]),
             None => Ok(Vec::new()),
         }
@@ -235,13 +235,13 @@ impl Account {
     /// Returns the handles of the last nodes that the capture itself has added to the stream. The
     /// list is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
-        self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
+        self.memory.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
     /// Records that work is about to add nodes to a stream. Returns the number of spans that have
     /// been completed so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
-        if let Some(live) = self.medium.live() {
+        if let Some(live) = self.memory.live() {
             live.frontiers.leave(stream);
         }
         self.record.spans.len()
@@ -278,7 +278,7 @@ impl Account {
         if !self.must_wait(later, earlier) {
             return Ok(());
         }
-        if self.medium.live().is_some() {
+        if self.memory.live().is_some() {
             self.order_live(later, earlier)?;
         }
         self.record.model.wait(later, earlier);
@@ -289,7 +289,7 @@ impl Account {
         self.fork()?;
         let before = [self.expect(later)?, self.expect(earlier)?].concat();
         let begun = self.begin_move(later);
-        let ordered = match self.medium.live() {
+        let ordered = match self.memory.live() {
             Some(live) => live.event.order(&self.streams[later], &self.streams[earlier]),
             None => Ok(()),
         };
@@ -443,7 +443,7 @@ impl Account {
 
     fn take_region(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
         let after = self.expect(stream)?;
-        let (address, offset) = self.medium.take(bytes)?;
+        let (address, offset) = self.memory.take(bytes)?;
         let taken_by = self.record.model.operation(stream);
         let place = ArenaRange { address, bytes, offset };
         let region = Region::temporary(self.record.name_temporary(), stream, place, after);
@@ -457,7 +457,7 @@ impl Account {
         let Some(region) = self.record.regions.get(region) else { return };
         // If the guard of a loan was forgotten, the view is still lent, and its region stays
         // allocated.
-        if let (Some(live), true, false) = (self.medium.live(), region.is_temporary(), region.lent)
+        if let (Some(live), true, false) = (self.memory.live(), region.is_temporary(), region.lent)
         {
             let _ended = live.arena.deallocate(region.address);
         }
@@ -465,6 +465,6 @@ impl Account {
 
     /// Records that the capture forks. Fails if the arena's policy does not support forks.
     pub(super) fn fork(&mut self) -> Result<(), CaptureError> {
-        self.medium.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
+        self.memory.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
     }
 }

@@ -184,7 +184,7 @@ impl Account {
                 self.end_span(stream, nodes.clone());
             }
         }
-        let is_noted = |region: &Region| region.is_temporary() || region.turns().is_some();
+        let is_noted = |region: &Region| region.is_temporary() || region.use_groups().is_some();
         let stays = |region: &&mut Region| region.kept || (region.lent && is_noted(region));
         let mut staying = self.record.regions.iter_mut().filter(stays).peekable();
         if staying.peek().is_some() {

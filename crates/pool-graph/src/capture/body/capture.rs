@@ -58,8 +58,8 @@ impl<'c> Capture<'c> {
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
-        let (medium, record) = self.account.open().close();
-        drop(medium);
+        let (memory, record) = self.account.open().close();
+        drop(memory);
         record
     }
 

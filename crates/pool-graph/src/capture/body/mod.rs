@@ -13,12 +13,12 @@
 
 mod account;
 mod account_scopes;
+mod body_memory;
 mod body_record;
 mod call_site;
 mod capture;
 mod frontiers;
 mod loan;
-mod medium;
 mod memory_use;
 mod model;
 mod names;
@@ -35,11 +35,11 @@ mod view;
 mod workspace;
 
 pub(super) use account::Account;
+pub(super) use body_memory::LiveCapture;
 pub(super) use body_record::BodyRecord;
 pub use capture::Capture;
 pub(super) use frontiers::Frontiers;
 pub use loan::{SharedLoan, ViewLoan};
-pub(super) use medium::LiveCapture;
 pub use memory_use::Use;
 pub(super) use model::Model;
 pub use names::{CaptureStream, HostArgument};

@@ -54,13 +54,13 @@ pub(crate) enum RegionAccess {
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous group.
-    Listed(Vec<Turn>),
+    Listed(Vec<UseGroup>),
 }
 
 /// A group of uses that may run in any order. A group consists of a single write, or of any number
 /// of reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct UseGroup {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
@@ -120,9 +120,9 @@ impl Region {
 
     /// Returns the groups of uses of a region that the session owns and graphs may write to.
     /// Returns `None` for any other region.
-    pub(crate) fn turns(&self) -> Option<&[Turn]> {
+    pub(crate) fn use_groups(&self) -> Option<&[UseGroup]> {
         match &self.access {
-            RegionAccess::Listed(turns) => Some(turns),
+            RegionAccess::Listed(use_groups) => Some(use_groups),
             RegionAccess::Unlisted | RegionAccess::ReadOnly => None,
         }
     }
@@ -163,8 +163,8 @@ impl Region {
         on_stream.operation = operation;
         on_stream.known.extend_from_slice(nodes);
         on_stream.end_at(nodes);
-        if let RegionAccess::Listed(turns) = &mut self.access {
-            list(turns, writes, nodes);
+        if let RegionAccess::Listed(use_groups) = &mut self.access {
+            list(use_groups, writes, nodes);
         }
         if writes {
             self.writer = stream;
@@ -179,19 +179,19 @@ impl Region {
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
-        if let (RegionAccess::Listed(turns), false) = (&mut self.access, nodes.is_empty()) {
-            turns.push(Turn { writes: true, uses: Vec::new(), until: nodes.to_vec() });
+        if let (RegionAccess::Listed(use_groups), false) = (&mut self.access, nodes.is_empty()) {
+            use_groups.push(UseGroup { writes: true, uses: Vec::new(), until: nodes.to_vec() });
         }
     }
 }
 
-/// Adds the uses of the region by these nodes to the list `turns`.
-fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
+/// Adds the uses of the region by these nodes to the list `use_groups`.
+fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;
     }
-    let new = || Turn { writes, uses: nodes.to_vec(), until: nodes.to_vec() };
-    match (turns.last_mut(), writes) {
+    let new = || UseGroup { writes, uses: nodes.to_vec(), until: nodes.to_vec() };
+    match (use_groups.last_mut(), writes) {
         // An operation that uses the region twice counts as a single use.
         (Some(last), _) if last.writes && last.uses == nodes => {}
         (Some(last), false) if !last.writes => {
@@ -202,11 +202,11 @@ fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
             last.uses.retain(|node| !nodes.contains(node));
             last.until.retain(|node| !nodes.contains(node));
             if last.until.is_empty() {
-                turns.pop();
+                use_groups.pop();
             }
-            turns.push(new());
+            use_groups.push(new());
         }
-        _ => turns.push(new()),
+        _ => use_groups.push(new()),
     }
 }
 

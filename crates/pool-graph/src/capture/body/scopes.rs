@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pool_core::{Pool, Scope};
-use pool_cuda::{Cuda, DeviceStream, announce};
+use pool_cuda::{Cuda, DeviceStream, register_stream};
 use pool_driver::cudarc::driver::CudaStream;
 use pool_driver::error::CudaError;
 
@@ -149,7 +149,7 @@ impl<'c> Capture<'c> {
             (Arc::clone(account.streams()), account.is_dry(), account.values())
         };
         if !is_dry {
-            streams.iter().for_each(announce);
+            streams.iter().for_each(register_stream);
             return Ok(Arc::clone(&streams[stream]));
         }
         if let Some(dry) = &self.pools.borrow().dry {
@@ -177,10 +177,10 @@ impl<'c> Capture<'c> {
 /// first error that has occurred. The error may stem from a failed wait between streams, after
 /// which a kernel may have received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
-    let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
-    let before = unanswered(stream);
+    let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
+    let before = pending(stream);
     let joined = stream.join_other_streams();
-    before.and(joined).and(unanswered(stream))
+    before.and(joined).and(pending(stream))
 }
 
 /// A guard for an open scope. Dropping the guard closes the scope, even if the body panics.

@@ -14,11 +14,11 @@ use super::runs::{Parts, Runs};
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
 use crate::capture::footprint::Footprint;
-use crate::capture::graph_leftovers::LeftoversPlace;
 use crate::capture::memory::OwnArena;
 #[cfg(feature = "record")]
 use crate::capture::record;
 use crate::capture::registry::StreamUse;
+use crate::capture::retired_graph::RetiredGraphEntry;
 use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
@@ -217,7 +217,7 @@ impl<S> CapturedGraph<S> {
         verified_graph: VerifiedGraph,
         setup: Arc<CaptureSetup>,
         state: S,
-        (place, staged): (LeftoversPlace, CopyBuffers),
+        (entry, staged): (RetiredGraphEntry, CopyBuffers),
     ) -> Self {
         #[cfg(feature = "record")]
         let record = verified_graph.record;
@@ -225,7 +225,7 @@ impl<S> CapturedGraph<S> {
             verified_graph;
         let doubtful = Vec::new();
         let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
-        let runs = Runs::new(parts, Arc::clone(setup.resources()), place);
+        let runs = Runs::new(parts, Arc::clone(setup.resources()), entry);
         Self {
             runs,
             state: Some(state),

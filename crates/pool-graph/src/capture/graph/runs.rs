@@ -6,8 +6,8 @@ use pool_driver::host_buffer::HostBuffer;
 
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::graph_leftovers::{GraphLeftovers, LeftoversPlace};
 use crate::capture::resources::SessionResources;
+use crate::capture::retired_graph::{RetiredGraph, RetiredGraphEntry};
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
@@ -17,7 +17,7 @@ pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
     /// The reserved queue entry for objects that cannot be destroyed when the graph is dropped.
-    pub(super) place: Option<LeftoversPlace>,
+    pub(super) entry: Option<RetiredGraphEntry>,
 }
 
 /// The executable graph, and the other objects that an update replaces.
@@ -38,21 +38,13 @@ pub(super) struct Parts {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        let (Some(parts), Some(place)) = (self.of.take(), self.place.take()) else { return };
+        let (Some(parts), Some(entry)) = (self.of.take(), self.entry.take()) else { return };
         let Parts { executable, graph, host, doubtful, staged, shares, .. } = parts;
         let (executable, resources) = (Some(executable), Some(Arc::clone(&self.resources)));
         let streams = self.resources.all_streams();
-        let remains = GraphLeftovers {
-            executable,
-            graph,
-            host,
-            doubtful,
-            staged,
-            shares,
-            resources,
-            streams,
-        };
-        remains.end(place);
+        let remains =
+            RetiredGraph { executable, graph, host, doubtful, staged, shares, resources, streams };
+        remains.end(entry);
     }
 }
 
@@ -60,9 +52,9 @@ impl Runs {
     pub(super) fn new(
         parts: Parts,
         resources: Arc<SessionResources>,
-        place: LeftoversPlace,
+        entry: RetiredGraphEntry,
     ) -> Self {
-        Self { of: Some(parts), resources, place: Some(place) }
+        Self { of: Some(parts), resources, entry: Some(entry) }
     }
 
     /// Returns the executable graph and its objects, which exist until the graph is dropped.

@@ -11,7 +11,7 @@ use super::runs::Runs;
 use crate::capture::body::Capture;
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::graph_leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::retired_graph::{RetiredGraph, RetiredGraphEntry};
 use crate::capture::setup::{Purpose, VerifiedGraph};
 use crate::capture::sharing::Shares;
 use crate::driver::Graph;
@@ -79,7 +79,7 @@ impl<S> CapturedGraph<S> {
 impl Runs {
     fn update(&mut self, verified_graph: VerifiedGraph) -> Result<(), CaptureError> {
         let VerifiedGraph { graph, host, arguments, contents, shares, .. } = verified_graph;
-        let place = LeftoversPlace::new()?;
+        let entry = RetiredGraphEntry::new()?;
         let parts = self.parts()?;
         match parts.executable.update(&graph, |node| contents.kind_of(node)) {
             Ok(Ok(())) => {
@@ -87,7 +87,7 @@ impl Runs {
                 let unused = mem::replace(&mut parts.host, host);
                 parts.arguments = arguments;
                 let given_up = mem::replace(&mut parts.shares, shares);
-                self.end(place, old, unused, given_up);
+                self.end(entry, old, unused, given_up);
                 Ok(())
             }
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
@@ -105,7 +105,7 @@ impl Runs {
     /// run reads this memory.
     fn end(
         &self,
-        place: LeftoversPlace,
+        entry: RetiredGraphEntry,
         graph: Graph,
         host: Vec<Option<HostBuffer>>,
         shares: Shares,
@@ -114,16 +114,8 @@ impl Runs {
         let (resources, streams) =
             (Some(Arc::clone(&self.resources)), self.resources.all_streams());
         let executable = None;
-        let remains = GraphLeftovers {
-            executable,
-            graph,
-            host,
-            doubtful,
-            staged,
-            shares,
-            resources,
-            streams,
-        };
-        remains.end(place);
+        let remains =
+            RetiredGraph { executable, graph, host, doubtful, staged, shares, resources, streams };
+        remains.end(entry);
     }
 }

@@ -1,5 +1,6 @@
-//! A depth-first search that fills niches. In each step, the search chooses the item that is placed
-//! on the floor of one section.
+//! A depth-first search that fills niches, which are the lowest free levels in the skyline of a
+//! strip packing. In each step, the search chooses the item that is placed on the floor of one
+//! section.
 //!
 //! At each vertex of the search tree, the search selects one section and its floor, which is the
 //! lowest offset of the section's unplaced items. The floor is a niche of the skyline. Algorithms

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pool_conformance::{Later, Ledger, Probe, SkipReason};
+use pool_conformance::{BackendProbe, Later, Ledger, SkipReason};
 use pool_core::Element;
 use pool_wgpu::{BlockWatch, BufferView, Stream, Wgpu};
 
@@ -71,7 +71,7 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     elements
 }
 
-impl Probe for WgpuProbe {
+impl BackendProbe for WgpuProbe {
     type Backend = Wgpu;
 
     fn context(&self) -> Stream {

@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::require_device;
 use pool_core::{Owned, PoolError, PoolView, PoolViewMut, SharedPool};
-use pool_cuda::{Cuda, CudaDevice, CudaError, announce, record_use};
+use pool_cuda::{Cuda, CudaDevice, CudaError, record_use, register_stream};
 
 /// A number of elements that keeps a device busy for a while.
 const N: usize = 4 << 20;
@@ -22,7 +22,7 @@ fn arrays_used_on_another_stream_are_reused_in_order() {
     let device = Cuda::device(0).unwrap();
     let pool = shared(&device);
     let other = device.context().new_stream().unwrap();
-    announce(&other);
+    register_stream(&other);
     for round in 1..20 {
         let mut x = pool.take::<u32>(N);
         x.view_mut().fill_with_value(round).unwrap();
@@ -53,7 +53,7 @@ fn arrays_are_taken_and_dropped_on_many_threads() {
             let (pool, device) = (pool.clone(), device.clone());
             scope.spawn(move || {
                 let stream = device.context().new_stream().unwrap();
-                announce(&stream);
+                register_stream(&stream);
                 let mut last = pool.take_zeroed::<u32>(1000);
                 for round in 0..50 {
                     let next = pool.take_from(&[number * 100 + round; 1000]);

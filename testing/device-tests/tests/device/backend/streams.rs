@@ -2,7 +2,7 @@
 
 use crate::require_device;
 use pool_core::{Pool, PoolView};
-use pool_cuda::{Cuda, announce};
+use pool_cuda::{Cuda, register_stream};
 
 /// A number of elements that keeps a device busy for a while.
 const N: usize = 4 << 20;
@@ -14,7 +14,7 @@ fn another_stream_is_ordered() {
     let device = Cuda::device(0).unwrap();
     let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
     let other = device.context().new_stream().unwrap();
-    announce(&other);
+    register_stream(&other);
     let mut copy = other.alloc_zeros::<u32>(N).unwrap();
     for round in 1..20 {
         let scope = pool.scope();

@@ -28,7 +28,7 @@ fn a_graph_replays_after_trim_reset_and_disposal() {
     runs(&mut graph, blocks, 3);
     drop(pool);
     runs(&mut graph, blocks, 4);
-    assert_eq!(memory().take_unanswered(), None);
+    assert_eq!(memory().take_pending_error(), None);
 }
 
 /// An arena of a session cannot be used in another session, through any handle. Graphs can share it

@@ -64,7 +64,7 @@ fn a_capture_does_not_notice() {
         std::thread::scope(|scope| scope.spawn(grow).join().unwrap());
         fill(&stream, block.address(), 7, 4096);
         let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
-        assert_eq!(memory().take_unanswered(), None);
+        assert_eq!(memory().take_pending_error(), None);
         let lease = pool.lease(&[block.id()]).unwrap();
         graph.launch().unwrap();
         stream.synchronize().unwrap();

@@ -79,7 +79,7 @@ fn a_ticket_outlives_graph_and_pool_on_another_thread() {
     drop((graph, staging));
     let waits = std::thread::spawn(move || ticket.wait().unwrap().to_vec());
     assert_same_bits(&waits.join().unwrap(), &expected);
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
 }
 
 #[test]

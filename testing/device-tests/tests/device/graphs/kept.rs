@@ -222,6 +222,6 @@ fn bodies_that_load_their_functions() {
         let mut graph = prepared.capture(Wanted { launches: 1, ..wanted }, body).unwrap();
         place.check(&mut graph, 2.0);
     }
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     check_unloaded(6);
 }

@@ -15,7 +15,7 @@ fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
     // Use a quarter of the free memory, but at most 1 GiB, the size of the simulated device.
     let largest = (free / 4).min(1 << 30);
     case(&Subject { source: source.clone(), largest });
-    assert_eq!(source.take_unanswered(), None);
+    assert_eq!(source.take_pending_error(), None);
     let left = device.memory().unwrap().free as u64;
     assert!(left + 2 * MIB >= free, "{free} bytes were free, {left} are");
 }

@@ -13,7 +13,7 @@ use cuda_sim_control::Simulator;
 use cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaStream, result};
 use pool_core::{Pool, PoolView, PoolViewMut, Scope, SharedPool, Stacked};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, DeviceStream, announce, record_use};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, DeviceStream, record_use, register_stream};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CapturedGraph, CudaArena,
     GraphPoolConfig, StagingConfig, StagingPool,
@@ -65,7 +65,7 @@ impl Before {
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
         let graph_pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let other = stream(&device);
-        announce(&other);
+        register_stream(&other);
         let axpy = Axpy::load(device.context());
         let on = stream(&device);
         let (graph, ends) = captured(&on, &axpy);
@@ -91,8 +91,8 @@ impl Before {
         }
     }
 
-    /// Drops all objects of the crates. The objects of cudarc are returned, because their drops call
-    /// the driver in the thread's mode.
+    /// Drops all objects of the crates. The objects of cudarc are returned, because their drops
+    /// call the driver in the thread's mode.
     fn end(self) -> impl Sized {
         let Self { device, other, axpy, _streams, .. } = self;
         (device, other, axpy, _streams)
@@ -135,7 +135,7 @@ fn grow(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
     assert_eq!(pool.scope().acquire_zeroed::<u8, _>(90_000).copy_to_vec().unwrap(), [0; 90_000]);
     pool.context().synchronize().unwrap();
     pool.trim();
-    assert_eq!(pool.context().take_unanswered(), None);
+    assert_eq!(pool.context().take_pending_error(), None);
 }
 
 type Operation = (&'static str, fn(&mut Before));
@@ -166,7 +166,7 @@ const OPERATIONS: [Operation; 11] = [
         scope.scope().acquire_filled(50_000, 1_u64);
         drop(scope);
         before.stacked.trim();
-        assert_eq!(before.stacked.context().take_unanswered(), None);
+        assert_eq!(before.stacked.context().take_pending_error(), None);
     }),
     ("arrays of a shared pool are created and dropped", |before| {
         let array = before.shared.take_zeroed::<u32>(100_000);
@@ -182,7 +182,7 @@ const OPERATIONS: [Operation; 11] = [
         blocks.iter().for_each(|block| pool.deallocate(block.id()).unwrap());
         pool.trim().unwrap();
         drop(CudaArena::new(memory(), MIB, ArenaPolicy::Monotone).unwrap());
-        assert_eq!(memory().take_unanswered(), None);
+        assert_eq!(memory().take_pending_error(), None);
     }),
     ("another graph is written, replayed, read and waited for", |before| {
         before.graph.upload().unwrap();
@@ -318,7 +318,7 @@ fn check_all(run: fn(CUstreamCaptureMode, &Operation, bool)) {
         }
     }
     assert_eq!(failed, <[String; 0]>::default());
-    assert_eq!(Cuda::give_back_leftovers(), 0, "{}", Cuda::leftovers());
+    assert_eq!(Cuda::retry_deferred_frees(), 0, "{}", Cuda::deferred_frees());
     if let Some(simulator) = Simulator::attach() {
         simulator.assert_clean();
     }

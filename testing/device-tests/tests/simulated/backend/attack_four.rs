@@ -73,7 +73,7 @@ fn peers(random: &mut Rng) {
     if random.bool() {
         near = near.without_memory_pool();
     }
-    near.let_peer(&far).unwrap();
+    near.grant_peer_access(&far).unwrap();
     let fills: [CudaFunction; 2] = [&near, &far].map(|device: &CudaDevice| {
         function(device.context(), elementwise::MODULE, elementwise::FILL.f32)
     });
@@ -123,7 +123,7 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
     for seed in 0..10 * orders() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         peers(&mut Rng::with_seed(seed));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }
@@ -136,16 +136,16 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_goes_on_when_a_peer_is_lost() {
     let simulator = start();
-    for (seed, announced) in [(0, true), (1, false)] {
+    for (seed, registered) in [(0, true), (1, false)] {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
-        near.let_peer(&far).unwrap();
+        near.grant_peer_access(&far).unwrap();
         let stream = far.context().new_stream().unwrap();
         let fill = function(far.context(), elementwise::MODULE, elementwise::FILL.f32);
         let mut pool = pool(&near);
         let scope = pool.scope();
         let mut view = scope.acquire_filled(N, 1.0_f32);
-        if announced {
+        if registered {
             launch(&fill, &stream, &view.on(&stream).unwrap(), 2.0, N);
         } else {
             stream.memset_zeros(&mut view).unwrap();
@@ -162,7 +162,7 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
         assert_eq!(view.copy_to_vec().unwrap(), [3.0; N]);
         assert!(scope.try_acquire_filled(2 * N, 3.0_f32).is_ok());
         pool.trim();
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
         drop(pool);
         assert_eq!(simulator.reports().len(), 1, "the one access");
         simulator.forget_reports();
@@ -179,7 +179,7 @@ fn work_on_a_default_stream_of_a_peer_runs_there() {
     for seed in 0..orders() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
-        near.let_peer(&far).unwrap();
+        near.grant_peer_access(&far).unwrap();
         let context = far.context();
         let mut pool = pool(&near);
         for stream in [context.default_stream(), context.per_thread_stream()] {

@@ -13,7 +13,7 @@ use cudarc::driver::sys::CUstreamCaptureMode::{
 };
 use cudarc::driver::{CudaGraph, CudaStream};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{Cuda, CudaDevice, CudaError, announce, record_use};
+use pool_cuda::{Cuda, CudaDevice, CudaError, record_use, register_stream};
 use pool_facade::with_pool;
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
@@ -31,7 +31,7 @@ fn used_pool(device: &CudaDevice) -> Pool<Cuda> {
 
 fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     let stream = device.context().new_stream().unwrap();
-    announce(&stream);
+    register_stream(&stream);
     stream
 }
 
@@ -58,11 +58,11 @@ fn a_pool_is_dropped_while_its_stream_is_captured() {
         in_a_capture(&stream, LOCAL, || {
             drop(pool);
             assert!(
-                Cuda::give_back_leftovers() > 0,
+                Cuda::retry_deferred_frees() > 0,
                 "what it held waits for the end of the capture"
             );
         });
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
     });
 }
 
@@ -83,7 +83,7 @@ fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
         let after = [&here, &there].map(|device| device.memory().unwrap().free);
         assert!(after[0] < before[0] && after[1] > before[1], "{before:?} {after:?}");
         drop((near, here, there, stream));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }
@@ -97,7 +97,7 @@ fn a_pool_works_beside_a_global_capture() {
         let view = pool.scope().acquire_from(&[1_u8; 3 * N]);
         assert_eq!(view.copy_to_vec().unwrap(), [1; 3 * N]);
         assert_eq!(pool.trim().slots, 1);
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
     };
     in_many_orders(|device| {
         let other = another_stream(device);
@@ -209,7 +209,7 @@ fn another_stream_is_captured_when_the_pool_goes() {
             assert_eq!(pool.scope().acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
             drop(pool);
         });
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
     });
 }
 
@@ -227,7 +227,7 @@ fn trimmed_and_dropped_in_a_capture_with_another_streams_work_pending() {
             assert!(pool.scope().try_acquire::<u8, _>(N).is_err());
             drop(pool);
         });
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
     });
 }
 
@@ -246,7 +246,7 @@ fn another_thread_captures_the_pools_stream() {
         assert!(pool.scope().try_acquire::<u8, _>(5 * N).is_err());
         drop(pool);
         drop(end(&stream));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
     });
 }
 
@@ -276,11 +276,11 @@ fn a_capture_that_nobody_ends() {
     let pool = used_pool(&Cuda::device(0).unwrap());
     pool.context().stream().begin_capture(GLOBAL).unwrap();
     drop(pool);
-    let left = Cuda::give_back_leftovers();
+    let left = Cuda::retry_deferred_frees();
     assert!(left > 0);
     let device = Cuda::device(0).unwrap();
     let mut next = crate::support::pool(&device);
     assert_eq!(next.scope().acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
-    assert_eq!(Cuda::give_back_leftovers(), left, "kept, and no more than that");
+    assert_eq!(Cuda::retry_deferred_frees(), left, "kept, and no more than that");
     simulator.assert_clean();
 }

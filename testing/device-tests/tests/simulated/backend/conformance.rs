@@ -6,7 +6,7 @@ use cuda_sim_control::Settings;
 use device_tests::{CudaProbe, StackedCudaProbe};
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
-use pool_conformance::{Probe, run_all};
+use pool_conformance::{BackendProbe, run_all};
 use pool_core::PoolView;
 use pool_cuda::{Cuda, CudaDevice};
 
@@ -18,7 +18,7 @@ const PROGRAMS: u32 = 60;
 
 /// Runs the acceptance cases. Only the first order includes all of them: the cases with long arrays
 /// copy or fill many bytes per call, but otherwise make the same calls as the other cases.
-fn run_cases<P: Probe>(probe: &P, is_first: bool) {
+fn run_cases<P: BackendProbe>(probe: &P, is_first: bool) {
     if is_first {
         return run_all(probe);
     }

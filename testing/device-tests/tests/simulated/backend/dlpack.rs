@@ -8,7 +8,7 @@ use cudarc::driver::{LaunchConfig, PushKernelArg};
 use dlpark::ffi::{DLDeviceType, DLManagedTensorVersioned};
 use dlpark::versioned::Dlpack;
 use pool_core::{PoolView, PoolViewMut, SharedPool};
-use pool_cuda::{Cuda, CudaDevice, CudaError, announce};
+use pool_cuda::{Cuda, CudaDevice, CudaError, register_stream};
 use pool_dlpack::{DeviceTensor, HostTensor, TensorError, dlpark, export, export_device};
 use pool_facade::Cpu;
 use pool_kernels::elementwise;
@@ -65,7 +65,7 @@ fn a_consumer_deletes_a_tensor_that_its_kernels_still_read() {
         let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
         let pool = shared(device);
         let consumer = device.context().new_stream().unwrap();
-        announce(&consumer);
+        register_stream(&consumer);
         for round in 0..4_u8 {
             let x = pool.take_from(&[f32::from(round); N]);
             let mut y = pool.take_zeroed::<f32>(N);

@@ -4,7 +4,7 @@
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{Cuda, announce};
+use pool_cuda::{Cuda, register_stream};
 
 use crate::support::{pool, start, start_anew};
 
@@ -28,7 +28,7 @@ fn overwritten_behind_a_failure(far: bool, call: &str, nth: u64) {
             let [mut from, mut to] = [pool(&devices[0]), pool(&devices[usize::from(far)])];
             refused += u64::from(!overwrite(simulator, [&mut from, &mut to], (call, nth, code)));
             drop((from, to, devices));
-            assert_eq!(Cuda::give_back_leftovers(), 0, "code {code}: {}", Cuda::leftovers());
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "code {code}: {}", Cuda::deferred_frees());
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }
@@ -75,7 +75,7 @@ fn an_event_that_is_not_waited_for_fails_the_use() {
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_context_that_is_not_told_fails_no_order() {
+fn a_context_that_is_not_notified_fails_no_order() {
     overwritten_behind_a_failure(false, "cuCtxGetCurrent", 4);
 }
 
@@ -151,7 +151,7 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
             assert_eq!(view.copy_to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
             drop((view, kept));
             drop((pool, other, device));
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{call} {code}");
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }
@@ -169,7 +169,7 @@ fn a_free_that_fails_with_the_code_of_a_context_that_is_gone_is_made_later() {
             start_anew(simulator, Settings::default(), 0);
             let device = Cuda::device(0).unwrap();
             let other = device.context().new_stream().unwrap();
-            announce(&other);
+            register_stream(&other);
             let mut pool = pool(&device);
             {
                 let scope = pool.scope();
@@ -179,7 +179,12 @@ fn a_free_that_fails_with_the_code_of_a_context_that_is_gone_is_made_later() {
             simulator.fail_call(call, 1, code);
             drop((pool, other, device));
             simulator.forget_failures();
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}: {}", Cuda::leftovers());
+            assert_eq!(
+                Cuda::retry_deferred_frees(),
+                0,
+                "{call} {code}: {}",
+                Cuda::deferred_frees()
+            );
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }

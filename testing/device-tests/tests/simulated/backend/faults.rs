@@ -6,14 +6,14 @@ use std::sync::Arc;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolError, PoolView, PoolViewMut, error_chain};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, announce};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, register_stream};
 
 use crate::support::{start, start_anew};
 
 /// The result of a run.
 type Ended = Result<(), PoolError<CudaError>>;
 
-fn told(source: CudaError) -> PoolError<CudaError> {
+fn wrapped(source: CudaError) -> PoolError<CudaError> {
     PoolError::Backend { operation: "run the script", source }
 }
 
@@ -25,53 +25,53 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
         let mut view = outer.try_acquire_filled(length, 1.0_f64)?;
         let inner = outer.scope();
         let mut more = inner.try_acquire_from(&[3_u8; 50])?;
-        more.fill_with_value(4).map_err(told)?;
-        more.fill_with_zeros().map_err(told)?;
-        pool_cuda::record_use(&view, other).map_err(told)?;
+        more.fill_with_value(4).map_err(wrapped)?;
+        more.fill_with_zeros().map_err(wrapped)?;
+        pool_cuda::record_use(&view, other).map_err(wrapped)?;
         if more.device_ptr_mut(unknown).0 == 0 {
-            let why = inner.context().take_unanswered();
-            return Err(told(why.unwrap_or(CudaError::NoDevice)));
+            let why = inner.context().take_pending_error();
+            return Err(wrapped(why.unwrap_or(CudaError::NoDevice)));
         }
         let shaped = inner.try_acquire_shaped::<f64>(&[length, 1])?;
         let (mut array, _) = shaped.array.into_parts();
-        array.copy_from(view.as_view()).map_err(told)?;
-        if array.copy_to_vec().map_err(told)? != vec![1.0; length] {
-            return Err(told(CudaError::LengthMismatch { from: 0, to: length }));
+        array.copy_from(view.as_view()).map_err(wrapped)?;
+        if array.copy_to_vec().map_err(wrapped)? != vec![1.0; length] {
+            return Err(wrapped(CudaError::LengthMismatch { from: 0, to: length }));
         }
-        view.copy_from_host(&vec![2.0; length]).map_err(told)?;
+        view.copy_from_host(&vec![2.0; length]).map_err(wrapped)?;
     }
     pool.trim();
     let scope = pool.scope();
     let view = scope.try_acquire_zeroed::<u32, _>(10)?;
-    if view.copy_to_vec().map_err(told)? != [0; 10] {
-        return Err(told(CudaError::LengthMismatch { from: 0, to: 10 }));
+    if view.copy_to_vec().map_err(wrapped)? != [0; 10] {
+        return Err(wrapped(CudaError::LengthMismatch { from: 0, to: 10 }));
     }
     Ok(())
 }
 
 fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<CudaError>> {
     let made = device.context().new_stream();
-    made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
+    made.map_err(|error| wrapped(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
 }
 
 /// Runs all steps, beginning with opening the device. After the script the pool must work, even if
 /// a call failed.
 fn run(simulator: Simulator) -> Ended {
-    let device: CudaDevice = Cuda::device(0).map_err(told)?;
+    let device: CudaDevice = Cuda::device(0).map_err(wrapped)?;
     let others = [another_stream(&device)?, another_stream(&device)?];
-    announce(&others[0]);
+    register_stream(&others[0]);
     let mut pool =
-        Pool::<Cuda>::with_config(device.new_stream().map_err(told)?, Default::default())?;
+        Pool::<Cuda>::with_config(device.new_stream().map_err(wrapped)?, Default::default())?;
     let ended = script(&mut pool, &others);
     let was_to_fail = ended.is_err();
     if was_to_fail {
         simulator.forget_failures();
         // The failure has no later effect, so the same script succeeds.
-        let _ = pool.context().take_unanswered();
+        let _ = pool.context().take_pending_error();
         if let Err(error) = script(&mut pool, &others) {
             panic!("after {ended:?} the script fails with {}", error_chain(&error));
         }
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
     }
     ended
 }
@@ -116,7 +116,7 @@ fn every_call_may_fail() {
         simulator.assert_clean();
         if !simulator.leaks().is_empty() {
             put_off += 1;
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{name} as call {nth}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{name} as call {nth}");
         }
         simulator.assert_clean();
         if !simulator.leaks().is_empty() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, result};
 use pool_core::{Pool, PoolView, PoolViewMut, error_chain};
-use pool_cuda::{Cuda, CudaDevice, announce, record_use};
+use pool_cuda::{Cuda, CudaDevice, record_use, register_stream};
 
 use crate::support::{
     calls_like, in_many_orders, orders, pool, races_in_every_order, start, start_anew,
@@ -18,7 +18,7 @@ const N: usize = 1000;
 
 fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     let stream = device.context().new_stream().unwrap();
-    announce(&stream);
+    register_stream(&stream);
     stream
 }
 
@@ -159,7 +159,7 @@ fn a_stream_that_its_owner_drops_is_kept_until_it_was_waited_for() {
         for known in [true, false] {
             let other = device.context().new_stream().unwrap();
             if known {
-                announce(&other);
+                register_stream(&other);
             }
             let scope = pool.scope();
             let mut view = scope.acquire::<u32, _>(N);
@@ -280,7 +280,7 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
             other.memcpy_htod(&[7; N], &mut view).unwrap();
             let _ = pool.scope().try_acquire_filled(N, 2_u8);
             assert_eq!(pool.scope().acquire_filled(N, 3_u8).copy_to_vec().unwrap(), [3; N]);
-            assert!(pool.context().take_unanswered().is_some(), "{call} {nth}");
+            assert!(pool.context().take_pending_error().is_some(), "{call} {nth}");
             drop((pool, other, device));
             simulator.assert_clean();
             simulator.assert_no_leaks();
@@ -305,7 +305,7 @@ fn an_event_that_fails_is_made_up_for_across_devices() {
         let stream = Arc::clone(near.context().stream());
         simulator.fail_call("cuEventCreate", 1, 999);
         stream.memset_zeros(&mut from).unwrap();
-        assert!(near.context().take_unanswered().is_some());
+        assert!(near.context().take_pending_error().is_some());
         assert_eq!(to.copy_to_vec().unwrap(), [1; N]);
         simulator.assert_clean();
     }
@@ -336,7 +336,7 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
         assert!(graph.is_some(), "the capture is whole");
         drop((graph, _guard));
         assert_eq!(pool.scope().acquire_filled(N, 5_u8).copy_to_vec().unwrap(), [5; N]);
-        assert_eq!(pool.context().take_unanswered(), None);
+        assert_eq!(pool.context().take_pending_error(), None);
     });
 }
 

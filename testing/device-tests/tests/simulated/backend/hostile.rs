@@ -10,7 +10,7 @@ use std::thread;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaContext, DevicePtrMut};
 use pool_core::{Compaction, DynamicPool, Pool};
-use pool_cuda::{Cuda, DeviceStream, announce, record_use};
+use pool_cuda::{Cuda, DeviceStream, record_use, register_stream};
 use pool_facade::LocalGuard;
 use pool_facade::prelude::*;
 
@@ -200,7 +200,7 @@ fn nothing_and_too_much() {
 fn parts_of_one_slot_are_copied_to_each_other_on_several_streams() {
     in_many_orders(|device| {
         let other = device.context().new_stream().unwrap();
-        announce(&other);
+        register_stream(&other);
         let mut pool = pool(device);
         for round in 0..3_u8 {
             let scope = pool.scope();
@@ -226,7 +226,7 @@ fn streams_that_come_and_go_are_not_collected() {
     let mut view = scope.acquire_filled(N, 1_u8);
     for _ in 0..100 {
         let other = device.context().new_stream().unwrap();
-        announce(&other);
+        register_stream(&other);
         other.memset_zeros(&mut view).unwrap();
     }
     assert!(simulator.calls("cuStreamDestroy_v2") >= 98);
@@ -293,7 +293,7 @@ fn one_stream_uses_the_pools_of_several_threads() {
                     let scope = pool.scope();
                     let mut view = scope.acquire_filled(N + round * 100, number);
                     if round % 2 == 0 {
-                        announce(&other);
+                        register_stream(&other);
                     }
                     other.memset_zeros(&mut view).unwrap();
                     assert_eq!(view.copy_to_vec().unwrap(), vec![0; N + round * 100]);
@@ -354,7 +354,7 @@ fn a_panic_leaves_what_is_held_and_what_is_pending_in_order() {
 fn every_configuration_orders_other_streams() {
     in_many_orders(|device| {
         let [known, unknown] = [(); 2].map(|()| device.context().new_stream().unwrap());
-        announce(&known);
+        register_stream(&known);
         let configs = [
             (PoolConfig::new().poison(true), true),
             (PoolConfig::new().fresh(true), true),

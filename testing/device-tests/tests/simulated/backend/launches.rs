@@ -2,7 +2,7 @@
 
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_core::{PoolView, PoolViewMut};
-use pool_cuda::{AcquireShaped, CudaDevice, Launch, announce};
+use pool_cuda::{AcquireShaped, CudaDevice, Launch, register_stream};
 use pool_kernels::{elementwise, gather, reduction};
 
 use crate::support::{function, in_many_orders, pool, races_in_every_order};
@@ -44,7 +44,7 @@ fn launches_of_a_scope_are_in_the_pools_order() {
 fn on_another_stream(device: &CudaDevice, ordered: bool) {
     let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
     let other = device.context().new_stream().unwrap();
-    announce(&other);
+    register_stream(&other);
     let mut pool = pool(device);
     // SAFETY: the memory belongs to the simulator, which reports races.
     unsafe { pool.context().order_foreign_streams(ordered) };
@@ -89,7 +89,7 @@ fn an_argument_waits_for_other_streams() {
     in_many_orders(|device| {
         let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
         let other = device.context().new_stream().unwrap();
-        announce(&other);
+        register_stream(&other);
         let mut pool = pool(device);
         for _ in 0..3 {
             let scope = pool.scope();

@@ -5,7 +5,7 @@ use std::thread;
 
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_core::{Owned, PoolConfig, PoolError, PoolView, PoolViewMut, SharedPool};
-use pool_cuda::{Cuda, CudaDevice, announce, record_use};
+use pool_cuda::{Cuda, CudaDevice, record_use, register_stream};
 use pool_kernels::elementwise;
 
 use crate::support::{calls_like, function, in_many_orders, start, start_anew};
@@ -31,7 +31,7 @@ fn arrays_used_on_other_streams_are_used_again_in_order() {
         let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
         let pool = shared(device);
         let other = device.context().new_stream().unwrap();
-        announce(&other);
+        register_stream(&other);
         for round in 0..4_u8 {
             let x = pool.take_from(&[f32::from(round); N]);
             let mut y = pool.take_zeroed::<f32>(N);
@@ -83,7 +83,7 @@ fn arrays_are_taken_and_dropped_on_many_threads() {
                 let (pool, device) = (pool.clone(), device.clone());
                 scope.spawn(move || {
                     let stream = device.context().new_stream().unwrap();
-                    announce(&stream);
+                    register_stream(&stream);
                     let mut last = pool.take_zeroed::<u32>(N);
                     for round in 0..3 {
                         let next = pool.take_from(&[number * 10 + round; N]);

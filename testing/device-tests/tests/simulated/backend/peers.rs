@@ -36,23 +36,23 @@ fn on_the_other(
     pool: &mut Pool<Cuda>,
     round: u8,
 ) -> Result<Vec<f32>, PoolError<CudaError>> {
-    let told = |source| PoolError::Backend { operation: "use memory of a peer", source };
+    let wrapped = |source| PoolError::Backend { operation: "use memory of a peer", source };
     let scope = pool.scope();
     let x = scope.try_acquire_filled(N, f32::from(round))?;
     let mut y = scope.try_acquire_filled(N, 1.0_f32)?;
     let (factor, count) = (3.0_f32, N as u64);
     {
         let x = x.as_view();
-        let (x, y) = (x.on(stream).map_err(told)?, y.on(stream).map_err(told)?);
+        let (x, y) = (x.on(stream).map_err(wrapped)?, y.on(stream).map_err(wrapped)?);
         let mut launch = stream.launch_builder(axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
         // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
         let launched = unsafe { launch.launch(BLOCK) };
         launched.map_err(|error| {
-            told(CudaError::Call { call: "cuLaunchKernel", code: error.into() })
+            wrapped(CudaError::Call { call: "cuLaunchKernel", code: error.into() })
         })?;
     }
-    y.copy_to_vec().map_err(told)
+    y.copy_to_vec().map_err(wrapped)
 }
 
 /// Kernels of the other device use memory of pools, for several blocks and several rounds.
@@ -65,9 +65,9 @@ fn kernels_of_the_other(plain: bool) {
         // One pool is created before the call, and one after it.
         let mut before = pool(&near);
         before.scope().acquire_zeroed::<f32, _>(N);
-        near.let_peer(&far).unwrap();
-        near.let_peer(&far).unwrap();
-        near.let_peer(&near).unwrap();
+        near.grant_peer_access(&far).unwrap();
+        near.grant_peer_access(&far).unwrap();
+        near.grant_peer_access(&near).unwrap();
         let mut after = pool(&near);
         for round in 0..4_u8 {
             let expected = vec![1.0 + 3.0 * f32::from(round); N];
@@ -101,7 +101,7 @@ fn a_peer_that_comes_back() {
     for (seed, plain) in [(0, false), (1, true)] {
         start_anew(simulator, two_devices(), seed);
         let [near, far] = devices(plain);
-        near.let_peer(&far).unwrap();
+        near.grant_peer_access(&far).unwrap();
         drop(far);
         let far = Cuda::device(1).unwrap();
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
@@ -121,8 +121,8 @@ fn what_was_not_let_is_refused() {
     let simulator = start();
     start_anew(simulator, two_devices(), 0);
     let [near, far] = devices(false);
-    far.let_peer(&near).unwrap();
-    Cuda::device(0).unwrap().without_memory_pool().let_peer(&far).unwrap();
+    far.grant_peer_access(&near).unwrap();
+    Cuda::device(0).unwrap().without_memory_pool().grant_peer_access(&far).unwrap();
     let mut pool = pool(&near);
     let scope = pool.scope();
     let view = scope.acquire_zeroed::<f32, _>(N).into_view();
@@ -169,7 +169,7 @@ fn devices_that_are_no_peers() {
     for plain in [false, true] {
         let [near, far] = devices(plain);
         let refused = Err(CudaError::NotPeers { memory: 0, reader: 1 });
-        assert_eq!(near.let_peer(&far), refused);
+        assert_eq!(near.grant_peer_access(&far), refused);
         let (mut pool, stream) = (pool(&near), far.context().new_stream().unwrap());
         let scope = pool.scope();
         let view = scope.acquire_zeroed::<f32, _>(N);
@@ -188,8 +188,8 @@ fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
         let mut pool = pool(&near);
         let mut run = || {
-            let told = |source| PoolError::Backend { operation: "let a peer", source };
-            near.let_peer(&far).map_err(told)?;
+            let wrapped = |source| PoolError::Backend { operation: "let a peer", source };
+            near.grant_peer_access(&far).map_err(wrapped)?;
             on_the_other(&stream, &axpy, &mut pool, 2)
         };
         simulator.forget_calls();
@@ -204,7 +204,7 @@ fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
             assert_eq!(run().unwrap(), [7.0; N], "after {text}");
         }
         drop((pool, axpy, stream, near, far));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_clean();
         simulator.assert_no_leaks();
         if !failed {

@@ -9,7 +9,9 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use fastrand::Rng;
 use pool_core::{Pool, PoolBackend, PoolView, PoolViewMut, Scope, Stacked, error_chain};
-use pool_cuda::{Cuda, CudaDevice, DevicePool, DeviceStream, DeviceViewMut, announce, record_use};
+use pool_cuda::{
+    Cuda, CudaDevice, DevicePool, DeviceStream, DeviceViewMut, record_use, register_stream,
+};
 
 use crate::shrink;
 use crate::support::{start, start_anew};
@@ -92,7 +94,7 @@ enum Step {
         view: usize,
         stream: usize,
     },
-    Announce {
+    Register {
         stream: usize,
     },
     /// Drops a stream and creates another one in its place.
@@ -130,7 +132,7 @@ impl Step {
             29..31 => Self::Download { view, stream },
             31..33 => Self::Forget { view, stream },
             33..35 => Self::Record { view, stream },
-            35 => Self::Announce { stream },
+            35 => Self::Register { stream },
             36..38 => Self::Replace { stream },
             _ => Self::Close { trim: value.is_multiple_of(2), forget: value % 4 == 1 },
         }
@@ -247,7 +249,7 @@ impl<'s, B: Layout> Open<'s, B> {
                 self.views.extend([before, after].map(|elements| View { elements, value }));
             }
             Step::Copy { to, from } => self.copy(to, from)?,
-            Step::Announce { stream } => announce(world.stream(stream)),
+            Step::Register { stream } => register_stream(world.stream(stream)),
             Step::Replace { stream } => world.replace(stream),
             step => {
                 let Some(view) = self.view(step.view()) else { return Ok(()) };
@@ -406,7 +408,7 @@ fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step
     let devices = Settings { devices: 2, ..Settings::default() };
     start_anew(simulator, devices, number);
     let taken = take_all::<B>(setup, steps);
-    let leftovers = Cuda::give_back_leftovers();
+    let deferred_frees = Cuda::retry_deferred_frees();
     if let Err(fault) = taken {
         panic!("{}", fault.text());
     }
@@ -415,7 +417,7 @@ fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step
         panic!("{report}");
     }
     let leaks = simulator.leaks();
-    assert!(leftovers == 0 && leaks.is_empty(), "leak: {leftovers}, {leaks:?}");
+    assert!(deferred_frees == 0 && leaks.is_empty(), "leak: {deferred_frees}, {leaks:?}");
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn every_call_of_an_attempt_may_fail() {
                 acquire(&mut pool, MOST).unwrap();
             }
             drop((pool, keeper, stream, device, other));
-            Cuda::give_back_leftovers();
+            Cuda::retry_deferred_frees();
             simulator.assert_clean();
             if made < call {
                 break;

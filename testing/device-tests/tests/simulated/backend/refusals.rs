@@ -6,7 +6,7 @@ use cudarc::driver::sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXE
 use cudarc::driver::{DevicePtr, LaunchConfig, PushKernelArg};
 use pool_core::{Compaction, Pool, PoolError, PoolView, PoolViewMut, Scope};
 use pool_cuda::{
-    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceViewMut, Launch, announce, record_use,
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceViewMut, Launch, record_use, register_stream,
 };
 use pool_kernels::elementwise;
 
@@ -86,7 +86,7 @@ fn a_stream_of_another_device() {
         // cudarc's traits cannot return an error, so they return an address that the driver
         // refuses.
         assert_eq!(view.device_ptr(&far).0, 0);
-        assert_eq!(scope.context().take_unanswered(), Some(wrong));
+        assert_eq!(scope.context().take_pending_error(), Some(wrong));
         assert!(far.memset_zeros(&mut view).is_err());
         simulator.forget_reports();
         assert_eq!(view.copy_to_vec().unwrap(), [0; 100]);
@@ -130,7 +130,7 @@ fn a_destroyed_context() {
     // Dropping does not panic on any driver code, and keeps no destroyed object.
     drop(pool);
     drop(device);
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     assert_eq!(
         crate::support::pool(&Cuda::device(0).unwrap()).scope().acquire_zeroed::<u8, _>(5).len(),
         5
@@ -147,7 +147,7 @@ fn a_kernel_that_loses_the_context() {
     let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
     let (mut near, mut far) = (pool(&here), pool(&there));
     let other = here.context().new_stream().unwrap();
-    announce(&other);
+    register_stream(&other);
     {
         let mut scope = near.scope();
         let mut view = scope.acquire_from(&[1.0_f32; 64]);
@@ -160,8 +160,8 @@ fn a_kernel_that_loses_the_context() {
         assert_lost(record_use(&view, &other));
         assert_lost(scope.context().synchronize());
         assert_eq!(view.device_ptr(&other).0, 0, "an address that the driver refuses");
-        let unanswered = scope.context().take_unanswered().unwrap();
-        assert!(unanswered.is_sticky(), "{unanswered}");
+        let pending_error = scope.context().take_pending_error().unwrap();
+        assert!(pending_error.is_sticky(), "{pending_error}");
         let inner = scope.scope();
         assert_lost_in_pool(inner.try_acquire::<u8, _>(5000));
         assert_lost_in_pool(inner.try_acquire_zeroed::<u8, _>(5000));
@@ -172,12 +172,12 @@ fn a_kernel_that_loses_the_context() {
     near.trim();
     near.compact(&Compaction::default());
     near.clear();
-    assert!(near.context().take_unanswered().unwrap().is_sticky());
+    assert!(near.context().take_pending_error().unwrap().is_sticky());
     assert_lost(here.new_stream());
     assert_lost(here.memory());
     drop((near, other, here));
     far_works(&mut far);
-    assert_eq!(Cuda::give_back_leftovers(), 0, "what was lost with the context is not kept");
+    assert_eq!(Cuda::retry_deferred_frees(), 0, "what was lost with the context is not kept");
     let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
     assert_eq!(mistakes, [Mistake::OutOfBounds]);
 }
@@ -213,7 +213,7 @@ fn far_works(far: &mut Pool<Cuda>) {
     let scope = far.scope();
     assert_eq!(scope.acquire_from(&[7_u8; 100]).copy_to_vec().unwrap(), [7; 100]);
     assert_eq!(scope.acquire_filled(3000, 1.5_f64).copy_to_vec().unwrap(), [1.5; 3000]);
-    assert_eq!(scope.context().take_unanswered(), None);
+    assert_eq!(scope.context().take_pending_error(), None);
 }
 
 #[test]

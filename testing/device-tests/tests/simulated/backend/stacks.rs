@@ -3,7 +3,7 @@
 
 use cudarc::driver::DevicePtr;
 use pool_core::{Pool, PoolView, PoolViewMut, Stacked};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, announce, record_use};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, record_use, register_stream};
 use pool_facade::with_pool;
 
 use crate::support::{calls_like, in_many_orders, start, start_anew};
@@ -27,7 +27,7 @@ fn two_arrays_of_a_chunk_on_one_stream_are_ordered_apart() {
     in_many_orders(|device| {
         let mut pool = settled(device);
         let other = device.context().new_stream().unwrap();
-        announce(&other);
+        register_stream(&other);
         let mut outer = pool.scope();
         let mut first = outer.acquire_filled(N, 1.0_f32);
         other.memset_zeros(&mut first).unwrap();

@@ -8,7 +8,7 @@ use cuda_sim_control::Settings;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode as Mode};
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop, result};
 use pool_core::{Pool, PoolView, PoolViewMut};
-use pool_cuda::{Cuda, CudaDevice, CudaError, announce};
+use pool_cuda::{Cuda, CudaDevice, CudaError, register_stream};
 
 use crate::support::{in_many_orders, pool, start, start_anew};
 
@@ -58,7 +58,7 @@ fn an_eager_pool_spoils_no_hand_made_capture() {
             drop((graph, captured));
             assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
             drop((others, device));
-            assert_eq!(Cuda::give_back_leftovers(), 0);
+            assert_eq!(Cuda::retry_deferred_frees(), 0);
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }
@@ -204,7 +204,7 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
         assert_eq!(views[1].fill_with_value(2), Err(CudaError::UnknownUse { stream: None }));
         drop(capture);
         views[0].fill_with_value(2).unwrap();
-        announce(&other);
+        register_stream(&other);
         drop(views[0].device_ptr_mut(&other));
         let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         views[1].copy_to_vec().unwrap_err();
@@ -213,9 +213,9 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
     }
     let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
     drop(eager);
-    assert!(Cuda::give_back_leftovers() > 0, "blocks with uses that cannot be waited for");
+    assert!(Cuda::retry_deferred_frees() > 0, "blocks with uses that cannot be waited for");
     drop(capture);
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     drop((kept, there, other, device, far));
     simulator.assert_clean();
     simulator.assert_no_leaks();

@@ -53,7 +53,7 @@ fn a_second_handle_of_an_arena_takes_nothing_of_a_session() {
         second.clear(&main).unwrap();
         assert!(second.clear(&main).is_err() && CudaArena::on(&main).is_none());
         drop((second, main, pool));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
     });
 }
 

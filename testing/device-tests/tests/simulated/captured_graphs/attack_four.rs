@@ -319,6 +319,6 @@ fn a_staging_pool_is_dropped_beside_a_capture() {
             });
         made.unwrap().replay().unwrap();
         drop(fed);
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
     });
 }

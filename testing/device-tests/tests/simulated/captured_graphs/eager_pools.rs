@@ -27,7 +27,7 @@ const MODES: [CaptureMode; 3] =
 /// The way in which other code has used an eager pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
-    Unannounced,
+    Unregistered,
     PerThread,
     Default,
     Forgotten,
@@ -35,7 +35,7 @@ enum Past {
 }
 
 const ALL: [Past; 5] =
-    [Past::Unannounced, Past::PerThread, Past::Default, Past::Forgotten, Past::AnotherDevice];
+    [Past::Unregistered, Past::PerThread, Past::Default, Past::Forgotten, Past::AnotherDevice];
 
 impl Past {
     fn leaves_no_event(self) -> bool {
@@ -116,7 +116,7 @@ fn an_eager_pool_spoils_no_capture() {
             graph.replay().unwrap();
             graph.synchronize().unwrap();
             drop((graph, main, pool, devices));
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{}", Cuda::leftovers());
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{}", Cuda::deferred_frees());
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }
@@ -133,8 +133,8 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
         let main = far.context().new_stream().unwrap();
-        near.let_peer(&far).unwrap();
-        far.let_peer(&near).unwrap();
+        near.grant_peer_access(&far).unwrap();
+        far.grant_peer_access(&near).unwrap();
         let mut pools = [&near, &far].map(|device| Pool::<Cuda>::new(device.new_stream().unwrap()));
         let [from, to] = pools.each_mut().map(Pool::scope);
         let mut source = from.acquire_filled::<u32, _>(N, 1);
@@ -155,18 +155,18 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
         assert_eq!(copy.copy_to_vec().unwrap(), [1; N]);
         drop((source, copy, from, to));
         drop((prepared, pools, other, main, near, far));
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }
 }
 
-/// `a_leftover_spoils_capture_after_capture`: each pool that allocates during a capture retries
-/// deferred blocks, one of whose users cannot be waited for. The blocks are freed when the last
-/// capture has ended.
+/// `a_deferred_free_spoils_capture_after_capture`: each pool that allocates during a capture
+/// retries deferred blocks, one of whose users cannot be waited for. The blocks are freed when the
+/// last capture has ended.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_leftover_spoils_no_capture_after_capture() {
+fn a_deferred_free_spoils_no_capture_after_capture() {
     let simulator = start();
     start_anew(simulator, Settings::default(), 0);
     let device = Cuda::device(0).unwrap();
@@ -187,11 +187,11 @@ fn a_leftover_spoils_no_capture_after_capture() {
             let mut another = Pool::<Cuda>::new(device.new_stream().unwrap());
             assert!(another.scope().try_acquire_filled(10, 1.0_f32).is_ok());
             if round == 0 {
-                assert_eq!(Cuda::leftovers().total(), 1, "{}", Cuda::leftovers());
+                assert_eq!(Cuda::deferred_frees().total(), 1, "{}", Cuda::deferred_frees());
             }
             capture.fill_bytes(capture.main(), &mut view, 2)
         });
-        assert_eq!(Cuda::leftovers().total(), 0, "the end of a capture gives it back");
+        assert_eq!(Cuda::deferred_frees().total(), 0, "the end of a capture gives it back");
         made.unwrap().replay().unwrap();
     }
     drop((others, main, device));
@@ -214,7 +214,7 @@ fn an_unknown_use_is_an_error_of_the_body() {
     assert_eq!(error, unknown);
     assert!(error.to_string().contains("copy_from"), "{error}");
     drop((prepared, main, devices));
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     simulator.assert_clean();
     simulator.assert_no_leaks();
 }
@@ -248,7 +248,7 @@ fn an_eager_pool_spoils_no_probe() {
         let is_unknown = matches!(filled, Err(CudaError::UnknownUse { .. }));
         assert_eq!(is_unknown, past.leaves_no_event(), "{past:?}: {filled:?}");
         drop((main, devices));
-        assert_eq!(Cuda::give_back_leftovers(), 0, "{}", Cuda::leftovers());
+        assert_eq!(Cuda::retry_deferred_frees(), 0, "{}", Cuda::deferred_frees());
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }
@@ -280,7 +280,7 @@ fn a_graph_dropped_in_a_probe_goes_with_its_end() {
         })
     };
     CaptureSession::new(&main).unwrap().probe(&mut (), body).unwrap();
-    assert_eq!(Cuda::leftovers().total(), 0, "{}", Cuda::leftovers());
+    assert_eq!(Cuda::deferred_frees().total(), 0, "{}", Cuda::deferred_frees());
     drop(prepared);
     pool.deallocate(block.id()).unwrap();
     drop((main, other, pool));

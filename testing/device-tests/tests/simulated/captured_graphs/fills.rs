@@ -220,10 +220,10 @@ fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
     assert!(hold(&old));
     // SAFETY: all fields are integers and pointers; all zeros is a valid value, which denotes the
     // first result code.
-    let mut told: sys::CUgraphExecUpdateResultInfo = unsafe { std::mem::zeroed() };
+    let mut result_info: sys::CUgraphExecUpdateResultInfo = unsafe { std::mem::zeroed() };
     let (own, next) = (graph.cu_graph_exec(), next.cu_graph());
     // SAFETY: both graphs are live, and the output variable outlives the call.
-    unsafe { sys::cuGraphExecUpdate_v2(own, next, &raw mut told) }.result().unwrap();
+    unsafe { sys::cuGraphExecUpdate_v2(own, next, &raw mut result_info) }.result().unwrap();
     graph.launch().unwrap();
     assert!(hold(&new));
 }

@@ -253,7 +253,7 @@ fn the_closures_own_error_is_returned_whatever_fails_behind_it() {
             simulator.forget_failures();
             assert_eq!(found, Err(Own::Error), "{name}, with call {nth} after it failing");
             drop(world);
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{name}, call {nth}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{name}, call {nth}");
             simulator.assert_clean();
             if behind < nth {
                 break;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
 use pool_core::PoolViewMut;
-use pool_cuda::{Cuda, LeftoverKind};
+use pool_cuda::{Cuda, DeferredFreeKind};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
     CudaArena, GraphMemoryBlock, PreparedCapture, StagingConfig, StagingPool,
@@ -108,11 +108,11 @@ impl Meddler {
         on: &Arc<CudaStream>,
         end: End,
     ) -> Self {
-        let (tell, told) = channel();
+        let (tell, received) = channel();
         let (answer, answered) = channel();
         let armed = Arc::new(AtomicBool::new(true));
         let on = Arc::clone(on);
-        let thread = thread::spawn(move || Self::act(&on, end, &told, &answer));
+        let thread = thread::spawn(move || Self::act(&on, end, &received, &answer));
         let (go, is_armed) = (tell.clone(), Arc::clone(&armed));
         simulator.before_call(call, nth, move || {
             if is_armed.load(Ordering::SeqCst) && go.send(()).is_ok() {
@@ -122,8 +122,8 @@ impl Meddler {
         Self { tell, thread, armed }
     }
 
-    fn act(on: &Arc<CudaStream>, end: End, told: &Receiver<()>, answer: &Sender<()>) {
-        if told.recv().is_err() {
+    fn act(on: &Arc<CudaStream>, end: End, received: &Receiver<()>, answer: &Sender<()>) {
+        if received.recv().is_err() {
             return;
         }
         let has_begun = on.begin_capture(RELAXED).is_ok();
@@ -132,7 +132,7 @@ impl Meddler {
             stop();
         }
         let _gone = answer.send(());
-        let _gone = told.recv();
+        let _gone = received.recv();
         if has_begun && end != End::AtOnce {
             stop();
         }
@@ -203,14 +203,14 @@ fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Error
 /// Checks that there are no reports and no leaks, except for buffers whose copy may be part of the
 /// other thread's graph. Such buffers are kept. Returns their number.
 fn check(simulator: Simulator, before: usize) -> Result<usize, String> {
-    let lost = Cuda::give_back_leftovers();
+    let lost = Cuda::retry_deferred_frees();
     simulator.assert_clean();
     let is_of_buffer = |leak: &String| leak.contains("host allocation") || leak.contains("event");
     let leaks = simulator.leaks();
-    let is_expected = lost == Cuda::leftovers().of(LeftoverKind::HostMemory)
+    let is_expected = lost == Cuda::deferred_frees().of(DeferredFreeKind::HostMemory)
         && leaks.is_empty() == (lost == before)
         && leaks.iter().all(is_of_buffer);
-    if is_expected { Ok(lost) } else { Err(format!("{}, {leaks:?}", Cuda::leftovers())) }
+    if is_expected { Ok(lost) } else { Err(format!("{}, {leaks:?}", Cuda::deferred_frees())) }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
 use cudarc::nvrtc::Ptx;
 use pool_core::Pool;
-use pool_cuda::{Cuda, Launch, LeftoverKind};
+use pool_cuda::{Cuda, DeferredFreeKind, Launch};
 use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph, PreparedCapture};
 use pool_kernels::elementwise;
 
@@ -77,7 +77,8 @@ fn a_value_is_dropped_after_its_graph() {
     simulator.assert_clean();
 }
 
-/// The capture in the driver ends first. Its streams are not joined, so the driver returns no graph.
+/// The capture in the driver ends first. Its streams are not joined, so the driver returns no
+/// graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_failed_capture_drops_its_values() {
@@ -89,7 +90,7 @@ fn a_failed_capture_drops_its_values() {
         Err::<(), _>(CaptureError::ForeignView)
     });
     assert!(failed.is_err());
-    assert_eq!((drops.load(Ordering::Relaxed), Cuda::leftovers().total()), (1, 0));
+    assert_eq!((drops.load(Ordering::Relaxed), Cuda::deferred_frees().total()), (1, 0));
     simulator.assert_clean();
 }
 
@@ -98,7 +99,9 @@ fn a_failed_capture_drops_its_values() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_value_waits_for_an_object_that_was_not_destroyed() {
     let simulator = start();
-    for (call, kind) in [(CALLS[1], LeftoverKind::Executable), (CALLS[2], LeftoverKind::Graph)] {
+    for (call, kind) in
+        [(CALLS[1], DeferredFreeKind::Executable), (CALLS[2], DeferredFreeKind::Graph)]
+    {
         start_anew(simulator, Settings::default(), 1);
         let drops = Arc::new(AtomicU64::new(0));
         // Refused calls are counted, too. The first retry follows at once.
@@ -107,9 +110,13 @@ fn a_value_waits_for_an_object_that_was_not_destroyed() {
         simulator.fail_call(call, 1, 999);
         simulator.fail_call(call, 2, 999);
         drop(graph);
-        assert_eq!((drops.load(Ordering::Relaxed), Cuda::leftovers().of(kind)), (0, 1), "{call}");
+        assert_eq!(
+            (drops.load(Ordering::Relaxed), Cuda::deferred_frees().of(kind)),
+            (0, 1),
+            "{call}"
+        );
         simulator.forget_failures();
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         assert_eq!(drops.load(Ordering::Relaxed), 1, "{call}");
         simulator.assert_clean();
     }
@@ -137,7 +144,7 @@ fn an_update_with_an_unknown_outcome_keeps_both_values() {
     let updated = graph.update(|capture, ()| body(capture, Counted(Arc::clone(&new))));
     assert!(updated.is_err());
     simulator.forget_failures();
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     assert_eq!(dropped(), [0, 0]);
     drop(graph);
     assert_eq!(dropped(), [1, 1]);
@@ -174,11 +181,11 @@ fn values_of_a_dry_run_wait_for_other_captures() {
     let another = prepared().capture((), |capture, ()| {
         dry.probe(&mut (), |dry, ()| body(dry, noted))?;
         assert_eq!(drops.load(Ordering::Relaxed), 0);
-        assert_eq!(Cuda::leftovers().of(LeftoverKind::OwnedMemory), 1);
+        assert_eq!(Cuda::deferred_frees().of(DeferredFreeKind::OwnedMemory), 1);
         body(capture, ())
     });
     drop(another.unwrap());
-    assert_eq!((drops.load(Ordering::Relaxed), Cuda::leftovers().total()), (1, 0));
+    assert_eq!((drops.load(Ordering::Relaxed), Cuda::deferred_frees().total()), (1, 0));
     simulator.assert_clean();
 }
 
@@ -233,7 +240,7 @@ fn a_destructor_panics() {
         })
         .unwrap();
     drop(graph);
-    assert_eq!((drops.load(Ordering::Relaxed), Cuda::leftovers().total()), (2, 0));
+    assert_eq!((drops.load(Ordering::Relaxed), Cuda::deferred_frees().total()), (2, 0));
     simulator.assert_clean();
 }
 
@@ -258,7 +265,7 @@ fn destructors_use_pools_and_graphs() {
         body(capture, ())
     });
     drop(captured.unwrap());
-    assert_eq!((simulator.calls("cuModuleUnload"), Cuda::leftovers().total()), (1, 0));
+    assert_eq!((simulator.calls("cuModuleUnload"), Cuda::deferred_frees().total()), (1, 0));
     simulator.assert_clean();
 }
 

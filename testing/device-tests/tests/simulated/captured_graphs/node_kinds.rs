@@ -96,12 +96,12 @@ fn every_kind_of_node_is_as_its_row_says() {
             let row = row.unwrap_or_else(|| panic!("no row for {number}"));
             let cells: Vec<&str> =
                 row.split(" | ").map(|cell| cell.trim_matches(['|', ' ', '`'])).collect();
-            let told = |cell: &str, outcome: &str| {
+            let assert_documented = |cell: &str, outcome: &str| {
                 let is_named = cell.split(['`', ' ', ',', ':']).any(|word| word == outcome);
                 assert!(is_named, "{number}: {cell:?} does not contain {outcome}");
             };
-            told(cells[2], in_work);
-            told(cells[3], in_scope);
+            assert_documented(cells[2], in_work);
+            assert_documented(cells[3], in_scope);
         }
         let numbers = DOCUMENT.lines().filter(|line| line.starts_with("| other | ")).count();
         assert_eq!(numbers, 1, "what a later driver may add");

@@ -228,7 +228,7 @@ fn what_a_graph_owned_is_not_freed_in_a_capture() {
     made.unwrap().replay().unwrap();
     assert_eq!(Arc::strong_count(&shared), 1);
     drop((prepared, shared, one, weights));
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     simulator.assert_clean();
     simulator.assert_no_leaks();
 }

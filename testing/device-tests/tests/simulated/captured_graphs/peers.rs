@@ -51,7 +51,7 @@ fn a_graph_with_a_block_that_a_peer_lets() {
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
         let far = far.without_memory_pool();
         if is_let {
-            far.let_peer(&near).unwrap();
+            far.grant_peer_access(&near).unwrap();
         }
         let main = near.context().new_stream().unwrap();
         let axpy = function(near.context(), elementwise::MODULE, elementwise::AXPY.f32);
@@ -124,7 +124,7 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
         let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
         let far = far.without_memory_pool();
         if is_let {
-            far.let_peer(&near).unwrap();
+            far.grant_peer_access(&near).unwrap();
         }
         let mut pool = Pool::<Cuda>::new(far.new_stream().unwrap());
         let scope = pool.scope();

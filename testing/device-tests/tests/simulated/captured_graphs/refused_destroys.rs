@@ -4,7 +4,7 @@
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::Pool;
-use pool_cuda::{Cuda, LeftoverKind};
+use pool_cuda::{Cuda, DeferredFreeKind};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
     DeviceMemory, GraphPoolConfig, StagingConfig, StagingPool,
@@ -79,12 +79,12 @@ fn each_destroying_call_is_refused_once_and_nothing_leaks() {
             make_and_drop_all(simulator, (call, nth, code));
             assert!(simulator.calls(call) >= nth, "{call} is not made {nth} times");
             simulator.forget_failures();
-            let left = Cuda::give_back_leftovers();
+            let left = Cuda::retry_deferred_frees();
             assert_eq!(
                 left,
                 0,
                 "{call} refused the {nth}. time with {code}: {}",
-                Cuda::leftovers()
+                Cuda::deferred_frees()
             );
             simulator.assert_clean();
             let leaks = simulator.leaks();
@@ -96,24 +96,24 @@ fn each_destroying_call_is_refused_once_and_nothing_leaks() {
 /// `a_free_is_refused_once`: deferred frees are counted by kind, and retried at the next call.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn leftovers_are_counted_by_kind() {
+fn deferred_frees_are_counted_by_kind() {
     let simulator = start();
-    let refused: [(LeftoverKind, &str, fn()); 5] = [
-        (LeftoverKind::DeviceMemory, "cuMemFree_v2", || drop(arena())),
-        (LeftoverKind::DeviceMemory, "cuMemFree_v2", || {
+    let refused: [(DeferredFreeKind, &str, fn()); 5] = [
+        (DeferredFreeKind::DeviceMemory, "cuMemFree_v2", || drop(arena())),
+        (DeferredFreeKind::DeviceMemory, "cuMemFree_v2", || {
             let pool = pool();
             let block = pool.allocate(BYTES).unwrap();
             pool.deallocate(block.id()).unwrap();
         }),
-        (LeftoverKind::PoolBlocks, "cuMemFreeAsync", || {
+        (DeferredFreeKind::PoolBlocks, "cuMemFreeAsync", || {
             let mut pool = Pool::<Cuda>::new(Cuda::device(0).unwrap().new_stream().unwrap());
             pool.scope().acquire_filled(10, 1.0_f32);
         }),
-        (LeftoverKind::HostMemory, "cuMemFreeHost", || {
+        (DeferredFreeKind::HostMemory, "cuMemFreeHost", || {
             let config = StagingConfig { buffers: 1, bytes: 64 };
             drop(StagingPool::with_config(Cuda::device(0).unwrap().context(), config).unwrap());
         }),
-        (LeftoverKind::Event, "cuEventDestroy_v2", || {
+        (DeferredFreeKind::Event, "cuEventDestroy_v2", || {
             let config = StagingConfig { buffers: 1, bytes: 64 };
             drop(StagingPool::with_config(Cuda::device(0).unwrap().context(), config).unwrap());
         }),
@@ -121,20 +121,20 @@ fn leftovers_are_counted_by_kind() {
     for (kind, call, make_and_drop) in refused {
         start_anew(simulator, Settings::default(), 0);
         // Dropping a pool retries each of its blocks once.
-        for nth in 1..=if kind == LeftoverKind::PoolBlocks { 2 } else { 1 } {
+        for nth in 1..=if kind == DeferredFreeKind::PoolBlocks { 2 } else { 1 } {
             simulator.fail_call(call, nth, 999);
         }
         make_and_drop();
         simulator.forget_failures();
-        let left = Cuda::leftovers();
+        let left = Cuda::deferred_frees();
         assert_eq!((left.total(), left.of(kind)), (1, 1), "{call}: {left}");
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         simulator.assert_no_leaks();
     }
     let kinds = [
-        (LeftoverKind::Graph, "cuGraphDestroy"),
-        (LeftoverKind::Executable, "cuGraphExecDestroy"),
-        (LeftoverKind::Stream, "cuStreamDestroy_v2"),
+        (DeferredFreeKind::Graph, "cuGraphDestroy"),
+        (DeferredFreeKind::Executable, "cuGraphExecDestroy"),
+        (DeferredFreeKind::Stream, "cuStreamDestroy_v2"),
     ];
     for (kind, call) in kinds {
         start_anew(simulator, Settings::default(), 0);
@@ -150,9 +150,9 @@ fn leftovers_are_counted_by_kind() {
         let graph = prepared.capture((), body).unwrap();
         drop(graph);
         simulator.forget_failures();
-        let left = Cuda::leftovers();
+        let left = Cuda::deferred_frees();
         assert_eq!((left.total(), left.of(kind)), (1, 1), "{call}: {left}");
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         drop((prepared, main));
         simulator.assert_no_leaks();
     }
@@ -176,15 +176,18 @@ fn a_trim_counts_only_what_was_freed() {
     // The newest chunk is freed first.
     simulator.fail_call("cuMemFree_v2", 1, 999);
     assert_eq!(pool.trim().unwrap(), 20 << 20);
-    assert!(memory.take_unanswered().is_some());
-    assert_eq!((pool.allocated_bytes(), Cuda::leftovers().of(LeftoverKind::DeviceMemory)), (0, 1));
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert!(memory.take_pending_error().is_some());
+    assert_eq!(
+        (pool.allocated_bytes(), Cuda::deferred_frees().of(DeferredFreeKind::DeviceMemory)),
+        (0, 1)
+    );
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     let block = pool.allocate(1 << 20).unwrap();
     simulator.fail_call("cuMemFree_v2", 1, 999);
     pool.deallocate(block.id()).unwrap();
     let disposal = pool.dispose();
     assert_eq!((disposal.freed_bytes, disposal.kept_bytes), (0, 16 << 20));
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     simulator.assert_no_leaks();
 }
 
@@ -231,12 +234,16 @@ fn a_graph_whose_runs_are_not_waited_for_keeps_its_memory() {
                 next.replay().unwrap();
                 next.synchronize().unwrap();
             }
-            Cuda::give_back_leftovers();
+            Cuda::retry_deferred_frees();
             assert!(prepared.capture((), body).is_ok(), "{call} {code}");
             drop(prepared);
-            assert!(pool.deallocate(block.id()).is_ok(), "{call} {code}: {}", Cuda::leftovers());
+            assert!(
+                pool.deallocate(block.id()).is_ok(),
+                "{call} {code}: {}",
+                Cuda::deferred_frees()
+            );
             drop((pool, main, other, device));
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{call} {code}");
             simulator.assert_clean();
             simulator.assert_no_leaks();
         }

@@ -36,7 +36,7 @@ fn shaped<T: PodElement>(capture: &Capture<'_>, dims: &[usize]) -> Result<(), Ca
 /// Checks that there are no deferred frees, and that a retry makes no driver call.
 fn nothing_is_left_over(simulator: Simulator) {
     simulator.forget_calls();
-    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(Cuda::retry_deferred_frees(), 0);
     for call in ["cuMemFree_v2", "cuMemFreeAsync"] {
         assert_eq!(simulator.calls(call), 0, "{call}");
     }
@@ -107,11 +107,11 @@ fn a_pool_of_the_device_frees_its_shapes() {
         let local = cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         stream.begin_capture(local).unwrap();
         drop(pool);
-        assert!(Cuda::give_back_leftovers() > 0);
+        assert!(Cuda::retry_deferred_frees() > 0);
         simulator.forget_calls();
         let no_flags = cudarc::driver::sys::CUgraphInstantiate_flags(0);
         drop(stream.end_capture(no_flags).unwrap());
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         assert_eq!(simulator.calls("cuMemFreeAsync"), 2, "the block and the shapes");
     });
 }

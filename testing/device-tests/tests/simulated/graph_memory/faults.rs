@@ -18,19 +18,19 @@ use crate::{MIB, capture, fill};
 /// The result of a run.
 type Ended = Result<(), GraphMemoryError<CudaError>>;
 
-fn told(source: CudaError) -> GraphMemoryError<CudaError> {
+fn wrapped(source: CudaError) -> GraphMemoryError<CudaError> {
     GraphMemoryError::Source { operation: "run the script", source }
 }
 
 fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
-    told(CudaError::Call { call: "a cudarc call", code: error.into() })
+    wrapped(CudaError::Call { call: "a cudarc call", code: error.into() })
 }
 
 /// Runs a pool that grows, is leased, reset and trimmed, and is dropped before the lease.
 fn pool_script(memory: &DeviceMemory) -> Ended {
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: 36 * MIB };
     let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
-    pool.refusal().map_or(Ok(()), |refusal| Err(told(*refusal)))?;
+    pool.refusal().map_or(Ok(()), |refusal| Err(wrapped(*refusal)))?;
     let small = pool.allocate(1000)?;
     pool.allocate(17 * MIB)?;
     let lease = pool.lease(&[small.id()])?;
@@ -66,7 +66,7 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
 }
 
 /// Calls that only free or destroy, which are not repeated. Their objects leak. For objects of this
-/// crate, `take_unanswered` returns the error.
+/// crate, `take_pending_error` returns the error.
 const GIVEN_UP: [&str; 4] =
     ["cuMemFree_v2", "cuGraphExecDestroy", "cuGraphDestroy", "cuStreamDestroy_v2"];
 
@@ -97,7 +97,7 @@ fn every_call_may_fail() {
             }
             Ok(()) => absorbed += 1,
         }
-        assert_eq!(memory.take_unanswered().is_some(), name == "cuMemFree_v2", "{name}");
+        assert_eq!(memory.take_pending_error().is_some(), name == "cuMemFree_v2", "{name}");
         simulator.forget_failures();
         // Errors that cudarc's destructors stored for the next call must not affect that call.
         let _ = device.context().check_err();

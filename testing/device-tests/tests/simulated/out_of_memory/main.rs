@@ -17,7 +17,9 @@ use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Compaction, Pool, PoolConfig, PoolError, PoolView, PoolViewMut, error_chain};
-use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
+use pool_cuda::{
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, record_use, register_stream,
+};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CapturedGraph, CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
@@ -115,7 +117,7 @@ fn sweep<G>(
                 let requested = failure.requested().filter(|_| plan.refused > 0);
                 assert!(requested.is_some_and(|bytes| bytes > 0), "{name}, {nth}: {failure:?}");
             }
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{name}, {nth}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{name}, {nth}");
             simulator.assert_clean();
             simulator.assert_no_leaks();
             refusals += plan.refused.min(1);
@@ -145,7 +147,7 @@ fn use_pool(pool: &mut Pool<Cuda>) {
         (left.copy_to_vec().unwrap(), right.copy_to_vec().unwrap()),
         (vec![1; N], vec![[2; 3]; N])
     );
-    let _unanswered = scope.context().take_unanswered();
+    let _pending = scope.context().take_pending_error();
 }
 
 type WithStreams = (Pool<Cuda>, [Arc<CudaStream>; 2]);
@@ -173,7 +175,7 @@ fn acquires((pool, _): &mut WithStreams) -> Ended {
 }
 
 fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
-    announce(known);
+    register_stream(known);
     for factor in [1, 3] {
         let scope = pool.scope();
         let mut view = scope.try_acquire_filled(factor * N, 1_u8)?;
@@ -181,7 +183,7 @@ fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
         record_use(&view, known)?;
         view.on(known).map(drop)?;
         if other.device_ptr_mut(unknown).0 == 0 {
-            return Err(scope.context().take_unanswered().unwrap().into());
+            return Err(scope.context().take_pending_error().unwrap().into());
         }
         record_use(&other, known)?;
         other.copy_from(view.as_view())?;
@@ -233,7 +235,7 @@ fn pools_without_host_memory() {
     let one = |device: &CudaDevice| (Some(pool_and_streams(device).0), device.clone());
     let after_drops = |(pool, device): (Option<Pool<Cuda>>, CudaDevice)| {
         assert!(pool.is_none());
-        Cuda::give_back_leftovers();
+        Cuda::retry_deferred_frees();
         use_pool(&mut pool_and_streams(&device).0);
     };
     sweep(simulator, "drops", one, drops, after_drops);

@@ -113,7 +113,7 @@ mod tests {
     use super::printed;
 
     #[test]
-    fn what_is_not_there_is_told_by_name() {
+    fn what_is_not_there_is_reported_by_name() {
         let why = printed(Path::new("no-such-python"), "").unwrap_err();
         assert!(why.contains("no-such-python"), "{why}");
         let shell = Path::new("sh");

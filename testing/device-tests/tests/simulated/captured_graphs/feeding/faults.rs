@@ -67,7 +67,7 @@ fn every_call_of_feeding_may_fail() {
                 assert_eq!(again.as_ref(), Ok(&expected), "after call {nth}, {failed:?}");
             }
             drop((fed, staging));
-            assert_eq!(Cuda::give_back_leftovers(), 0, "{failed:?}");
+            assert_eq!(Cuda::retry_deferred_frees(), 0, "{failed:?}");
             simulator.assert_clean();
             let leaks = simulator.leaks();
             assert!(leaks.is_empty(), "{failed:?} as call {nth}: {leaks:?}");

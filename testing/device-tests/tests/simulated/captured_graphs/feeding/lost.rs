@@ -42,7 +42,7 @@ fn a_capture_that_begins_before(call: &str, feed: impl FnOnce(&mut Fed, &mut Sta
         assert_eq!(bits(ticket.wait().unwrap()), output_of(0, 0.5));
     }
     drop((fed, staging));
-    assert_eq!(Cuda::give_back_leftovers(), 1, "what the other graph may name");
+    assert_eq!(Cuda::retry_deferred_frees(), 1, "what the other graph may name");
     simulator.assert_clean();
 }
 
@@ -90,7 +90,7 @@ fn what_is_lost_counts_as_out() {
     let Err(CaptureError::Driver(error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT.into()), "{error}");
     drop((fed, staging));
-    assert_eq!(Cuda::give_back_leftovers(), 2, "what the other graphs may name");
+    assert_eq!(Cuda::retry_deferred_frees(), 2, "what the other graphs may name");
     simulator.assert_clean();
 }
 
@@ -113,7 +113,7 @@ fn a_copy_in_a_capture_that_cannot_be_marked() {
         fed.graph.synchronize().unwrap();
     }
     drop(staging);
-    assert_eq!(Cuda::give_back_leftovers(), 1, "what the other graph names");
+    assert_eq!(Cuda::retry_deferred_frees(), 1, "what the other graph names");
     graph.launch().unwrap();
     fed.graph.synchronize().unwrap();
     drop((graph, fed));
@@ -135,7 +135,7 @@ fn what_could_not_be_marked_spoils_no_capture() {
         drop(staging);
         let other = stream();
         other.begin_capture(CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_GLOBAL).unwrap();
-        assert_eq!(Cuda::give_back_leftovers(), 0);
+        assert_eq!(Cuda::retry_deferred_frees(), 0);
         other.end_capture(NO_FLAGS).unwrap();
         assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
         let mut ticket =
@@ -164,7 +164,7 @@ fn random_refusals_and_captures() {
     let (mut refusals, mut captured) = (0, 0);
     for seed in 0..20 * orders() {
         start_anew(simulator, Settings::default(), seed);
-        let before = Cuda::give_back_leftovers();
+        let before = Cuda::retry_deferred_frees();
         let mut random = Rng::with_seed(seed);
         let stream = stream();
         let mut fed = Fed::on(&stream);
@@ -201,7 +201,7 @@ fn random_refusals_and_captures() {
         }
         captured += graphs.len();
         drop((tickets, staging));
-        let lost = Cuda::give_back_leftovers() - before;
+        let lost = Cuda::retry_deferred_frees() - before;
         assert!(lost <= graphs.len(), "{lost} buffers of {} graphs, seed {seed}", graphs.len());
         // A planned capture may have begun in one of the drops.
         if is_capturing(&stream).unwrap() {

@@ -28,9 +28,9 @@ pub trait Computation {
     ) -> Result<Self::Answer, Failure>;
 }
 
-/// A place at which a computation can run.
+/// A backend on which a computation can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Place {
+pub enum Target {
     /// On the host.
     Host,
     /// On the first CUDA device.
@@ -42,7 +42,7 @@ pub enum Place {
     Wgpu,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Host => "host",
@@ -54,69 +54,69 @@ impl fmt::Display for Place {
     }
 }
 
-/// Runs a computation at a place.
+/// Runs a computation on a target.
 ///
 /// # Errors
 ///
-/// Fails if the place is not available, or if [`Computation::run`] fails.
+/// Fails if the target is not available, or if [`Computation::run`] fails.
 pub fn run<C: Computation>(
     computation: &C,
-    place: Place,
+    target: Target,
     precision: Precision,
 ) -> Result<C::Answer, Failure> {
-    match place {
-        Place::Host => host::run(computation, precision),
-        Place::Device => cuda::run(computation, precision, false),
-        Place::Simulator => cuda::run(computation, precision, true),
+    match target {
+        Target::Host => host::run(computation, precision),
+        Target::Device => cuda::run(computation, precision, false),
+        Target::Simulator => cuda::run(computation, precision, true),
         #[cfg(feature = "wgpu")]
-        Place::Wgpu => wgpu::run(computation, precision),
+        Target::Wgpu => wgpu::run(computation, precision),
     }
 }
 
-/// The arguments of a program that can compute at any place.
+/// The arguments of a program that can compute on any target.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct Places {
-    /// The place of the computation. By default, the program runs at every available place, and
+pub struct TargetArguments {
+    /// The target of the computation. By default, the program runs on every available target, and
     /// uses the simulated driver if there is no device.
     #[arg(long, value_enum)]
-    on: Option<Place>,
+    on: Option<Target>,
     /// The precision. By default, the program runs with both.
     #[arg(long, value_enum)]
     precision: Option<Precision>,
 }
 
-impl Places {
-    /// Returns the requested places, each with its precisions. If no place was requested, places
+impl TargetArguments {
+    /// Returns the requested targets, each with its precisions. If no target was requested, targets
     /// that do not support a precision are skipped, and the reason is printed.
     #[must_use]
-    pub fn asked_for(self) -> Vec<(Place, Precision)> {
-        let places = self.on.map_or_else(all_places, |place| vec![place]);
+    pub fn asked_for(self) -> Vec<(Target, Precision)> {
+        let targets = self.on.map_or_else(all_targets, |target| vec![target]);
         let both = vec![Precision::F64, Precision::F32];
         let numbers = self.precision.map_or(both, |precision| vec![precision]);
-        let with_numbers = |place| numbers.iter().map(move |precision| (place, *precision));
-        let is_wanted = |&(place, precision): &(Place, Precision)| {
-            let offered = if self.on.is_some() { Ok(()) } else { offers(place, precision) };
-            offered.map_err(|why| println!("SKIPPED: {place}, {precision}: {why}")).is_ok()
+        let with_numbers = |target| numbers.iter().map(move |precision| (target, *precision));
+        let is_wanted = |&(target, precision): &(Target, Precision)| {
+            let offered = if self.on.is_some() { Ok(()) } else { offers(target, precision) };
+            offered.map_err(|why| println!("SKIPPED: {target}, {precision}: {why}")).is_ok()
         };
-        places.into_iter().flat_map(with_numbers).filter(is_wanted).collect()
+        targets.into_iter().flat_map(with_numbers).filter(is_wanted).collect()
     }
 }
 
-/// Returns one place for each backend.
-pub(super) fn all_places() -> Vec<Place> {
+/// Returns one target for each backend.
+pub(super) fn all_targets() -> Vec<Target> {
     vec![
-        Place::Host,
-        cuda::place(),
+        Target::Host,
+        cuda::target(),
         #[cfg(feature = "wgpu")]
-        Place::Wgpu,
+        Target::Wgpu,
     ]
 }
 
-/// Checks that a place is available, and that it supports this precision.
-pub(super) fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
-    match (place, precision) {
+/// Checks that a target is available, and that it supports this precision.
+pub(super) fn offers(target: Target, precision: Precision) -> Result<(), Failure> {
+    match (target, precision) {
         #[cfg(feature = "wgpu")]
-        (Place::Wgpu, _) => wgpu::open(precision).map(drop),
+        (Target::Wgpu, _) => wgpu::open(precision).map(drop),
         _ => Ok(()),
     }
 }

@@ -51,7 +51,7 @@ pub(super) enum Slot {
     Leaving(Piece, u32),
 }
 
-/// A list of pieces that the book has released. The caller must return these pieces to the source
+/// A list of pieces that the ledger has released. The caller must return these pieces to the source
 /// one at a time.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
@@ -86,9 +86,9 @@ impl Chunks {
         if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
 
-    /// Moves the list to the larger buffer in `room`.
-    pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
-        self.slots.move_to(room);
+    /// Moves the list to the larger buffer in `spare`.
+    pub(super) fn put(&mut self, spare: &mut Vec<Slot>) {
+        self.slots.move_to(spare);
     }
 
     /// Adds a chunk and returns its slot. The closure `first` receives the slot and creates the

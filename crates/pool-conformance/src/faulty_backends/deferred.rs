@@ -9,7 +9,7 @@ use std::thread::panicking;
 use pool_core::bytemuck::bytes_of;
 use pool_core::{Advice, Element, PoolBackend, Reuse, SlotRef};
 
-use super::lie::Lie;
+use super::mistake::Mistake;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
 use crate::adapted_probe::AdaptedProbe;
 use crate::deferred::{
@@ -20,24 +20,24 @@ use crate::ledger::RefusalError;
 use crate::sources::Source;
 
 /// The probe for faulty backends with deferred memory.
-pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
+pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred, Mistake>;
 
 /// A queue whose backend makes a deliberate mistake.
-pub(super) struct DeferredLiar {
+pub(super) struct FaultyDeferred {
     queue: Queue,
-    lie: Lie,
+    mistake: Mistake,
     /// The command that is being held back, or the last command that was enqueued.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
 }
 
-impl From<(Queue, Lie)> for DeferredLiar {
-    fn from((queue, lie): (Queue, Lie)) -> Self {
-        queue.lane().flaw.set(flaw(lie));
+impl From<(Queue, Mistake)> for FaultyDeferred {
+    fn from((queue, mistake): (Queue, Mistake)) -> Self {
+        queue.lane().flaw.set(flaw(mistake));
         Self {
             queue,
-            lie,
+            mistake,
             kept: RefCell::default(),
             was_refused: Cell::new(false),
             fills: Cell::new(0),
@@ -46,24 +46,24 @@ impl From<(Queue, Lie)> for DeferredLiar {
 }
 
 /// Returns the mistake that the views make, if the backend's mistake concerns views.
-fn flaw(lie: Lie) -> ViewFlaw {
-    match lie {
-        Lie::PartsLate => ViewFlaw::PartsLate,
-        Lie::LendsStart => ViewFlaw::LendsStart,
-        Lie::SplitsAnywhere => ViewFlaw::SplitsAnywhere,
-        Lie::ViewsFillEarly => ViewFlaw::FillsEarly,
-        Lie::ViewsReadEarly => ViewFlaw::ReadsEarly,
-        Lie::CopiesShort => ViewFlaw::CopiesShort,
-        Lie::CopiesWhenRead => ViewFlaw::CopiesWhenRead,
-        Lie::CopiesAcrossEarly => ViewFlaw::CopiesAcrossEarly,
-        Lie::CopiesAnyLength => ViewFlaw::CopiesAnyLength,
+fn flaw(mistake: Mistake) -> ViewFlaw {
+    match mistake {
+        Mistake::PartsLate => ViewFlaw::PartsLate,
+        Mistake::LendsStart => ViewFlaw::LendsStart,
+        Mistake::SplitsAnywhere => ViewFlaw::SplitsAnywhere,
+        Mistake::ViewsFillEarly => ViewFlaw::FillsEarly,
+        Mistake::ViewsReadEarly => ViewFlaw::ReadsEarly,
+        Mistake::CopiesShort => ViewFlaw::CopiesShort,
+        Mistake::CopiesWhenRead => ViewFlaw::CopiesWhenRead,
+        Mistake::CopiesAcrossEarly => ViewFlaw::CopiesAcrossEarly,
+        Mistake::CopiesAnyLength => ViewFlaw::CopiesAnyLength,
         _ => ViewFlaw::Nothing,
     }
 }
 
 type BackendResult = Result<(), RefusalError>;
 
-impl DeferredLiar {
+impl FaultyDeferred {
     fn run(&self, command: Command) -> BackendResult {
         self.queue.lane().run(command);
         Ok(())
@@ -98,9 +98,9 @@ impl DeferredLiar {
 // SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue
 // accesses only the memory of its own buffers. The slot of each view belongs to a pool that uses
 // this backend.
-unsafe impl Adaptor for DeferredLiar {
+unsafe impl Adaptor for FaultyDeferred {
     type Inner = DeferredBackend;
-    type Descriptor = LiarsShape;
+    type Descriptor = FaultyShape;
 
     fn inner(&self) -> &Queue {
         &self.queue
@@ -108,20 +108,20 @@ unsafe impl Adaptor for DeferredLiar {
 
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<DeferredBlock, AdaptedError<Self>> {
         let honestly = |bytes| DeferredBackend::allocate(&self.queue, bytes, advice);
-        let given = match self.lie {
-            Lie::Misaligned => {
+        let given = match self.mistake {
+            Mistake::Misaligned => {
                 self.queue.lane().ledger.ask(bytes)?;
                 Ok(self.queue.make_moved(bytes, 8))
             }
-            Lie::Shares => self.in_use(bytes).map_or_else(|| honestly(bytes), Ok),
-            Lie::TooSmall => honestly((bytes / 2).next_multiple_of(DeferredBackend::ALIGN)),
-            Lie::SwallowsRefusals => honestly(bytes).or_else(|_| Ok(self.queue.make(bytes))),
-            Lie::GivesLess => {
+            Mistake::Shares => self.in_use(bytes).map_or_else(|| honestly(bytes), Ok),
+            Mistake::TooSmall => honestly((bytes / 2).next_multiple_of(DeferredBackend::ALIGN)),
+            Mistake::SwallowsRefusals => honestly(bytes).or_else(|_| Ok(self.queue.make(bytes))),
+            Mistake::GivesLess => {
                 honestly(bytes).or_else(|_| Ok(self.queue.make(DeferredBackend::ALIGN)))
             }
-            Lie::SwallowsPanics => catch_unwind(AssertUnwindSafe(|| honestly(bytes)))
+            Mistake::SwallowsPanics => catch_unwind(AssertUnwindSafe(|| honestly(bytes)))
                 .unwrap_or(Err(RefusalError { bytes })),
-            Lie::StaysRefused if self.was_refused.get() => Err(RefusalError { bytes }),
+            Mistake::StaysRefused if self.was_refused.get() => Err(RefusalError { bytes }),
             _ => honestly(bytes),
         };
         self.was_refused.set(given.is_err());
@@ -132,20 +132,20 @@ unsafe impl Adaptor for DeferredLiar {
         // SAFETY: `DeferredBackend::free` enqueues nothing until the ledger, which tracks every
         // block, has confirmed the block and its size.
         let honestly = |bytes| unsafe { DeferredBackend::free(&self.queue, block, bytes) };
-        match self.lie {
-            Lie::LeaksAll => {}
-            Lie::LeaksLarge if bytes > 64 << 10 => {}
-            Lie::FreesTwice => {
+        match self.mistake {
+            Mistake::LeaksAll => {}
+            Mistake::LeaksLarge if bytes > 64 << 10 => {}
+            Mistake::FreesTwice => {
                 honestly(bytes);
                 honestly(bytes);
             }
-            Lie::FreesOtherBytes => honestly(bytes + DeferredBackend::ALIGN),
-            Lie::FreesEarly => {
+            Mistake::FreesOtherBytes => honestly(bytes + DeferredBackend::ALIGN),
+            Mistake::FreesEarly => {
                 if self.queue.lane().ledger.freeing(block.address(), bytes) {
                     self.queue.lane().run(Command::Free { block });
                 }
             }
-            Lie::FreesLate => {
+            Mistake::FreesLate => {
                 if self.queue.lane().ledger.freeing(block.address(), bytes) {
                     let late = self.kept.replace(Some(Command::Free { block }));
                     late.into_iter().for_each(|late| self.queue.lane().push(late));
@@ -154,16 +154,16 @@ unsafe impl Adaptor for DeferredLiar {
             _ => honestly(bytes),
         }
         // A panic during another panic would abort the process.
-        assert!(self.lie != Lie::FreeUnwinds || panicking(), "free unwinds");
+        assert!(self.mistake != Mistake::FreeUnwinds || panicking(), "free unwinds");
     }
 
     fn settle(&self) {
-        match self.lie {
-            Lie::SettlesNothing => {}
-            Lie::SettlesSome => self.queue.lane().run_some(2),
+        match self.mistake {
+            Mistake::SettlesNothing => {}
+            Mistake::SettlesSome => self.queue.lane().run_some(2),
             _ => DeferredBackend::settle(&self.queue),
         }
-        assert!(self.lie != Lie::SettleUnwinds || panicking(), "settle unwinds");
+        assert!(self.mistake != Mistake::SettleUnwinds || panicking(), "settle unwinds");
     }
 
     unsafe fn view<'s, T: Element>(
@@ -173,8 +173,9 @@ unsafe impl Adaptor for DeferredLiar {
     ) -> DeferredView<'s, T> {
         // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
         // that the view is about to be in use.
-        let lie = unsafe { slot.context() }.lie;
-        let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
+        let mistake = unsafe { slot.context() }.mistake;
+        let short =
+            mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
         // SAFETY: the caller guarantees everything that the called methods require.
         unsafe {
             DeferredView::new(block, AnySlot::new(slot), length - usize::from(short).min(length))
@@ -188,19 +189,19 @@ unsafe impl Adaptor for DeferredLiar {
     ) -> DeferredViewRef<'s, T> {
         // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
         // that the view is about to be in use.
-        let lie = unsafe { slot.context() }.lie;
-        let short = usize::from(lie == Lie::ShortSharedViews).min(length);
+        let mistake = unsafe { slot.context() }.mistake;
+        let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires, and a queue
         // records accesses outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
-        if lie == Lie::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
+        if mistake == Mistake::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
 
     unsafe fn reuse(&self, block: DeferredBlock, why: Reuse) -> BackendResult {
-        match (self.lie, why) {
-            (Lie::IgnoresReuse, _)
-            | (Lie::ReusesForHandOut, Reuse::Free)
-            | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
+        match (self.mistake, why) {
+            (Mistake::IgnoresReuse, _)
+            | (Mistake::ReusesForHandOut, Reuse::Free)
+            | (Mistake::ReusesForFree, Reuse::HandOut) => Ok(()),
             // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
             // nothing more.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
@@ -209,22 +210,24 @@ unsafe impl Adaptor for DeferredLiar {
 
     unsafe fn set_bytes(&self, block: DeferredBlock, value: u8, bytes: usize) -> BackendResult {
         let command = |value, bytes| Command::Repeat { block, pattern: vec![value], bytes };
-        match (self.lie, value) {
-            (Lie::ZeroesEarly, 0) | (Lie::PoisonsEarly, 1..) => self.run(command(value, bytes)),
-            (Lie::ZeroesLate, 0) => self.push_next_time(command(value, bytes)),
-            (Lie::ZeroesStop, 0) => self.set(block, value, bytes.min(8 << 10)),
-            (Lie::ZeroesBeyond, 0) => self.set(block, value, bytes + 128),
-            (Lie::ZeroesOddly, 0) if bytes % 2 == 1 && bytes > 64 => {
+        match (self.mistake, value) {
+            (Mistake::ZeroesEarly, 0) | (Mistake::PoisonsEarly, 1..) => {
+                self.run(command(value, bytes))
+            }
+            (Mistake::ZeroesLate, 0) => self.push_next_time(command(value, bytes)),
+            (Mistake::ZeroesStop, 0) => self.set(block, value, bytes.min(8 << 10)),
+            (Mistake::ZeroesBeyond, 0) => self.set(block, value, bytes + 128),
+            (Mistake::ZeroesOddly, 0) if bytes % 2 == 1 && bytes > 64 => {
                 self.set(block, value, bytes - 1)
             }
-            (Lie::LongZeroesFail, 0) if bytes > 32 << 10 => Ok(()),
-            (Lie::ZeroesOnce, 0) => {
+            (Mistake::LongZeroesFail, 0) if bytes > 32 << 10 => Ok(()),
+            (Mistake::ZeroesOnce, 0) => {
                 let last = self.kept.replace(Some(command(0, bytes)));
                 let is_same = last.is_some_and(|last| last.repeats(block, &[0]));
                 if is_same { Ok(()) } else { self.set(block, value, bytes) }
             }
-            (Lie::ZeroesAlways, _) => self.set(block, 0, bytes),
-            (Lie::ZeroEndsInOnes, 0) if bytes > 0 => {
+            (Mistake::ZeroesAlways, _) => self.set(block, 0, bytes),
+            (Mistake::ZeroEndsInOnes, 0) if bytes > 0 => {
                 self.set(block, value, bytes)?;
                 self.push(Command::Write { block, offset: bytes - 1, bytes: vec![1] })
             }
@@ -245,32 +248,32 @@ unsafe impl Adaptor for DeferredLiar {
             bytes: size * length,
         };
         let at_most = |bytes: usize| length.min(bytes / size.max(1));
-        match self.lie {
-            Lie::FillsEarly => self.run(command(length)),
-            Lie::FillsLate => self.push_next_time(command(length)),
-            Lie::FillsStop => self.push(command(at_most(8 << 10))),
-            Lie::LongFillsStop if size == 16 => self.push(command(at_most(512 << 10))),
-            Lie::ForgetsAfterMany => {
+        match self.mistake {
+            Mistake::FillsEarly => self.run(command(length)),
+            Mistake::FillsLate => self.push_next_time(command(length)),
+            Mistake::FillsStop => self.push(command(at_most(8 << 10))),
+            Mistake::LongFillsStop if size == 16 => self.push(command(at_most(512 << 10))),
+            Mistake::ForgetsAfterMany => {
                 self.fills.set(self.fills.get() + 1);
                 if self.fills.get() > 1_000 { Ok(()) } else { self.push(command(length)) }
             }
-            Lie::FillsOvertake => {
+            Mistake::FillsOvertake => {
                 self.queue.lane().push_before_last(command(length));
                 Ok(())
             }
-            Lie::HalvesLong if size == 2 && length > 65_536 => self.push(Command::Repeat {
+            Mistake::HalvesLong if size == 2 && length > 65_536 => self.push(Command::Repeat {
                 block,
                 pattern: pattern[..1].to_vec(),
                 bytes: 2 * length,
             }),
-            Lie::AllButLast => self.push(command(length.saturating_sub(1))),
-            Lie::ThreeTooMany => self.push(command(length + 3)),
-            Lie::WrongTwelve if size == 12 => self.push(Command::Repeat {
+            Mistake::AllButLast => self.push(command(length.saturating_sub(1))),
+            Mistake::ThreeTooMany => self.push(command(length + 3)),
+            Mistake::WrongTwelve if size == 12 => self.push(Command::Repeat {
                 block,
                 pattern: pattern[..8].to_vec(),
                 bytes: 12 * length,
             }),
-            Lie::SkipsEqual => {
+            Mistake::SkipsEqual => {
                 let last = self.kept.replace(Some(command(length)));
                 let is_same = last.is_some_and(|last| last.repeats(block, &pattern));
                 if is_same { Ok(()) } else { self.push(command(length)) }
@@ -285,25 +288,25 @@ unsafe impl Adaptor for DeferredLiar {
         source: &[T],
     ) -> BackendResult {
         let mut bytes = elements_bytes(source).to_vec();
-        match self.lie {
-            Lie::UploadsStop => bytes.truncate(64 << 10),
-            Lie::WholeWords => bytes.truncate(bytes.len() / 4 * 4),
-            Lie::LosesLastOf4096 if bytes.len() == 4096 => bytes.truncate(4095),
-            Lie::UploadsReadLate => {
+        match self.mistake {
+            Mistake::UploadsStop => bytes.truncate(64 << 10),
+            Mistake::WholeWords => bytes.truncate(bytes.len() / 4 * 4),
+            Mistake::LosesLastOf4096 if bytes.len() == 4096 => bytes.truncate(4095),
+            Mistake::UploadsReadLate => {
                 if let Some(source) = Source::at(source.as_ptr().addr()) {
                     return self.push(Command::WriteFrom { block, source });
                 }
             }
             _ => {}
         }
-        let block = match self.lie {
-            Lie::MixesQueues if bytes.len() < 16 => self.queue.newest().unwrap_or(block),
+        let block = match self.mistake {
+            Mistake::MixesQueues if bytes.len() < 16 => self.queue.newest().unwrap_or(block),
             _ => block,
         };
         let command = Command::Write { block, offset: 0, bytes };
-        match self.lie {
-            Lie::UploadsEarly => self.run(command),
-            Lie::UploadsLate => self.push_next_time(command),
+        match self.mistake {
+            Mistake::UploadsEarly => self.run(command),
+            Mistake::UploadsLate => self.push_next_time(command),
             _ => self.push(command),
         }
     }
@@ -322,9 +325,9 @@ pub(super) fn keep_stale_shapes(on: bool) {
 
 /// A descriptor. If the deliberate mistake is to return stale shapes, each new descriptor starts as
 /// a copy of the previous one.
-pub(super) struct LiarsShape(KeptShape);
+pub(super) struct FaultyShape(KeptShape);
 
-impl Default for LiarsShape {
+impl Default for FaultyShape {
     fn default() -> Self {
         Self(if ARE_STALE.get() {
             LAST.with_borrow(KeptShape::clone)
@@ -334,19 +337,19 @@ impl Default for LiarsShape {
     }
 }
 
-impl Drop for LiarsShape {
+impl Drop for FaultyShape {
     fn drop(&mut self) {
         LAST.set(std::mem::take(&mut self.0));
     }
 }
 
-impl Borrow<KeptShape> for LiarsShape {
+impl Borrow<KeptShape> for FaultyShape {
     fn borrow(&self) -> &KeptShape {
         &self.0
     }
 }
 
-impl BorrowMut<KeptShape> for LiarsShape {
+impl BorrowMut<KeptShape> for FaultyShape {
     fn borrow_mut(&mut self) -> &mut KeptShape {
         &mut self.0
     }

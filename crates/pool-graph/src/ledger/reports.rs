@@ -1,12 +1,12 @@
-//! The numbers that a [`Book`] reports, such as its statistics.
+//! The numbers that a [`BlockLedger`] reports, such as its statistics.
 
 use pool_core::Device;
 
 use super::region::State;
-use super::state::Book;
+use super::state::BlockLedger;
 use super::stats::GraphPoolStats;
 
-impl Book {
+impl BlockLedger {
     pub(crate) fn reserved(&self) -> u64 {
         self.reserved
     }

@@ -1,11 +1,12 @@
 //! The state of a pool, which records the owner of every byte. The state consists of plain data,
 //! contains no lock, and never calls a source. Capacity for the lists of the state is reserved
-//! before each call ([`MissingRoom`](super::missing_room::MissingRoom)), so the call itself
-//! allocates no memory.
+//! before each call ([`MissingCapacity`](super::missing_capacity::MissingCapacity)), so the call
+//! itself allocates no memory.
 //!
-//! If an allocation needs memory from the source, [`Book::step`] returns an [`AllocationStep`]. The
-//! caller performs this step without holding the lock, and then calls `step` again. Memory that is
-//! being requested or returned counts as reserved, so the pool never exceeds its maximum.
+//! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
+//! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
+//! `step` again. Memory that is being requested or returned counts as reserved, so the pool never
+//! exceeds its maximum.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -43,7 +44,7 @@ pub(crate) enum AllocationStep {
 
 /// The state of a pool, protected by the pool's lock.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct BlockLedger {
     pub(super) pool: u64,
     pub(super) maximum: u64,
     pub(super) regions: Regions,
@@ -83,7 +84,7 @@ pub(super) struct Counts {
     pub(super) resets: u64,
 }
 
-impl Book {
+impl BlockLedger {
     pub(crate) fn new(pool: u64, maximum: u64) -> Self {
         Self {
             pool,

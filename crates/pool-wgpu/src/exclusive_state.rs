@@ -1,6 +1,5 @@
 //! Implements state that several threads use, one at a time. A thread moves the state out of a
-//! mutex, uses it while the mutex is unlocked, and then moves it back. The period in which a thread
-//! uses the state is called a turn.
+//! mutex, uses it while the mutex is unlocked, and then moves it back.
 //!
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
@@ -16,13 +15,13 @@ use crate::error::WgpuError;
 /// State that one thread uses at a time, together with notes from other threads for the next user
 /// of the state.
 #[derive(Debug)]
-pub(crate) struct Turns<S> {
-    place: Mutex<Place<S>>,
+pub(crate) struct ExclusiveState<S> {
+    guarded: Mutex<Guarded<S>>,
     given_back: Condvar,
 }
 
 #[derive(Debug)]
-struct Place<S> {
+struct Guarded<S> {
     /// The state, or `None` while a thread is using it.
     state: Option<Box<S>>,
     /// The threads that may not use the state, because they are running a user's closure.
@@ -35,21 +34,21 @@ struct Place<S> {
 
 thread_local! {
     /// The number of states that the current thread is using, across all streams.
-    static TURNS: Cell<usize> = const { Cell::new(0) };
+    static STATES_IN_USE: Cell<usize> = const { Cell::new(0) };
 }
 
-impl<S> Turns<S> {
+impl<S> ExclusiveState<S> {
     /// Creates a value with a state that no thread is using yet.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
-        let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
-        Self { place: Mutex::new(place), given_back: Condvar::new() }
+        let guarded = Guarded { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
+        Self { guarded: Mutex::new(guarded), given_back: Condvar::new() }
     }
 
     /// Leaves a note for the next thread that uses the state. This method does not wait for the
     /// thread that is currently using the state.
     pub(crate) fn note(&self, note: u64) {
-        self.place().notes.push(note);
+        self.guarded().notes.push(note);
     }
 
     /// Waits until no other thread is using the state, and runs `code` with the state and the
@@ -61,27 +60,27 @@ impl<S> Turns<S> {
     /// returned if this thread is already using a state and would have to wait.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
-        let mut place = self.place();
-        if !place.barred.is_empty() && place.barred.contains(&current_thread()) {
+        let mut guarded = self.guarded();
+        if !guarded.barred.is_empty() && guarded.barred.contains(&current_thread()) {
             return Err(WgpuError::Reentered);
         }
-        while place.state.is_none() {
-            if TURNS.get() > 0 {
+        while guarded.state.is_none() {
+            if STATES_IN_USE.get() > 0 {
                 return Err(WgpuError::Reentered);
             }
-            place.waiting += 1;
-            place = self.given_back.wait(place).unwrap_or_else(PoisonError::into_inner);
-            place.waiting -= 1;
+            guarded.waiting += 1;
+            guarded = self.given_back.wait(guarded).unwrap_or_else(PoisonError::into_inner);
+            guarded.waiting -= 1;
         }
-        self.run(place, code)
+        self.run(guarded, code)
     }
 
     /// Runs `code` like [`take`](Self::take), but only if no thread is using the state. Otherwise,
     /// this method does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
-        let place = self.place();
-        if place.state.is_some() {
-            let _ = self.run(place, code);
+        let guarded = self.guarded();
+        if guarded.state.is_some() {
+            let _ = self.run(guarded, code);
         }
     }
 
@@ -93,68 +92,68 @@ impl<S> Turns<S> {
     /// Returns [`WgpuError::Reentered`] if the calling thread is already barred.
     pub(crate) fn bar(&self) -> Result<Barred<'_, S>, WgpuError> {
         let thread = current_thread();
-        let mut place = self.place();
-        if place.barred.contains(&thread) {
+        let mut guarded = self.guarded();
+        if guarded.barred.contains(&thread) {
             return Err(WgpuError::Reentered);
         }
-        place.barred.push(thread);
-        Ok(Barred { turns: self, thread })
+        guarded.barred.push(thread);
+        Ok(Barred { exclusive: self, thread })
     }
 
     #[inline]
     fn run<R>(
         &self,
-        mut place: MutexGuard<'_, Place<S>>,
+        mut guarded: MutexGuard<'_, Guarded<S>>,
         code: impl FnOnce(&mut S, Vec<u64>) -> R,
     ) -> Result<R, WgpuError> {
-        let notes = std::mem::take(&mut place.notes);
-        TURNS.set(TURNS.get() + 1);
-        let mut turn = Turn { turns: self, state: place.state.take() };
-        drop(place);
-        let state = turn.state.as_deref_mut().ok_or(WgpuError::Reentered)?;
+        let notes = std::mem::take(&mut guarded.notes);
+        STATES_IN_USE.set(STATES_IN_USE.get() + 1);
+        let mut guard = StateGuard { exclusive: self, state: guarded.state.take() };
+        drop(guarded);
+        let state = guard.state.as_deref_mut().ok_or(WgpuError::Reentered)?;
         Ok(code(state, notes))
     }
 
     /// Takes the state permanently. Returns `None` if a thread is using the state.
     pub(crate) fn end(&self) -> Option<Box<S>> {
-        self.place().state.take()
+        self.guarded().state.take()
     }
 
-    fn place(&self) -> MutexGuard<'_, Place<S>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn guarded(&self) -> MutexGuard<'_, Guarded<S>> {
+        self.guarded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The state while the current thread is using it. Dropping this value moves the state back, even
 /// if the thread's code panics.
-struct Turn<'a, S> {
-    turns: &'a Turns<S>,
+struct StateGuard<'a, S> {
+    exclusive: &'a ExclusiveState<S>,
     state: Option<Box<S>>,
 }
 
-impl<S> Drop for Turn<'_, S> {
+impl<S> Drop for StateGuard<'_, S> {
     fn drop(&mut self) {
-        TURNS.set(TURNS.get() - 1);
-        let mut place = self.turns.place();
-        place.state = self.state.take();
-        let is_awaited = place.waiting > 0;
-        drop(place);
+        STATES_IN_USE.set(STATES_IN_USE.get() - 1);
+        let mut guarded = self.exclusive.guarded();
+        guarded.state = self.state.take();
+        let is_awaited = guarded.waiting > 0;
+        drop(guarded);
         if is_awaited {
-            self.turns.given_back.notify_one();
+            self.exclusive.given_back.notify_one();
         }
     }
 }
 
-/// Represents a thread that [`Turns::bar`] prevents from using the state.
+/// Represents a thread that [`ExclusiveState::bar`] prevents from using the state.
 #[derive(Debug)]
 pub(crate) struct Barred<'a, S> {
-    turns: &'a Turns<S>,
+    exclusive: &'a ExclusiveState<S>,
     thread: u64,
 }
 
 impl<S> Drop for Barred<'_, S> {
     fn drop(&mut self) {
-        self.turns.place().barred.retain(|thread| *thread != self.thread);
+        self.exclusive.guarded().barred.retain(|thread| *thread != self.thread);
     }
 }
 
@@ -179,63 +178,66 @@ mod tests {
     use std::sync::{Arc, Barrier};
     use std::thread;
 
-    use super::Turns;
+    use super::ExclusiveState;
     use crate::error::WgpuError;
 
     #[test]
-    fn a_turn_within_a_turn_is_an_error_and_notes_wait() {
-        let turns = Turns::new(1);
-        let answer = turns.take(|state, notes| {
+    fn a_use_within_a_use_is_an_error_and_notes_wait() {
+        let exclusive = ExclusiveState::new(1);
+        let answer = exclusive.take(|state, notes| {
             *state += 1;
-            turns.note(7);
-            turns.take_if_free(|_, _| panic!("the turn is taken"));
-            (notes, turns.take(|_, _| ()))
+            exclusive.note(7);
+            exclusive.take_if_free(|_, _| panic!("the state is in use"));
+            (notes, exclusive.take(|_, _| ()))
         });
         assert_eq!(answer.unwrap(), (vec![], Err(WgpuError::Reentered)));
-        assert_eq!(turns.take(|state, notes| (*state, notes)).unwrap(), (2, vec![7]));
+        assert_eq!(exclusive.take(|state, notes| (*state, notes)).unwrap(), (2, vec![7]));
     }
 
     #[test]
-    fn a_panic_gives_the_turn_back() {
-        let turns = Turns::new(());
-        let panicked = catch_unwind(AssertUnwindSafe(|| turns.take(|_, _| panic!("in a turn"))));
+    fn a_panic_gives_the_state_back() {
+        let exclusive = ExclusiveState::new(());
+        let panicked =
+            catch_unwind(AssertUnwindSafe(|| exclusive.take(|_, _| panic!("panic during a use"))));
         assert!(panicked.is_err());
-        assert!(turns.take(|_, _| ()).is_ok());
+        assert!(exclusive.take(|_, _| ()).is_ok());
     }
 
     #[test]
-    fn other_threads_wait_for_their_turn() {
-        let turns = Arc::new(Turns::new(0_u32));
+    fn other_threads_wait_for_the_state() {
+        let exclusive = Arc::new(ExclusiveState::new(0_u32));
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let turns = Arc::clone(&turns);
+                let exclusive = Arc::clone(&exclusive);
                 thread::spawn(move || {
                     for _ in 0..1_000 {
-                        turns.take(|state, _| *state += 1).unwrap();
+                        exclusive.take(|state, _| *state += 1).unwrap();
                     }
                 })
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(turns.take(|state, _| *state).unwrap(), 4_000);
+        assert_eq!(exclusive.take(|state, _| *state).unwrap(), 4_000);
     }
 
     #[test]
-    fn a_barred_thread_has_no_turn_and_others_have() {
-        let turns = Turns::new(0);
-        let barred = turns.bar().unwrap();
-        assert_eq!(turns.bar().err(), Some(WgpuError::Reentered));
-        assert_eq!(turns.take(|_, _| ()), Err(WgpuError::Reentered));
-        thread::scope(|scope| scope.spawn(|| turns.take(|state, _| *state += 1)).join().unwrap())
-            .unwrap();
+    fn a_barred_thread_may_not_use_the_state_and_others_may() {
+        let exclusive = ExclusiveState::new(0);
+        let barred = exclusive.bar().unwrap();
+        assert_eq!(exclusive.bar().err(), Some(WgpuError::Reentered));
+        assert_eq!(exclusive.take(|_, _| ()), Err(WgpuError::Reentered));
+        thread::scope(|scope| {
+            scope.spawn(|| exclusive.take(|state, _| *state += 1)).join().unwrap()
+        })
+        .unwrap();
         drop(barred);
-        assert_eq!(turns.take(|state, _| *state), Ok(1));
+        assert_eq!(exclusive.take(|state, _| *state), Ok(1));
     }
 
     #[test]
-    fn threads_with_a_turn_each_that_want_the_others_turn_do_not_wait() {
-        let (one, two, both) = (Turns::new(()), Turns::new(()), Barrier::new(2));
-        let crossed = |own: &Turns<()>, other: &Turns<()>| {
+    fn threads_that_use_one_state_and_request_the_other_do_not_wait() {
+        let (one, two, both) = (ExclusiveState::new(()), ExclusiveState::new(()), Barrier::new(2));
+        let crossed = |own: &ExclusiveState<()>, other: &ExclusiveState<()>| {
             own.take(|(), _| {
                 both.wait();
                 let answer = other.take(|(), _| ());
@@ -249,6 +251,10 @@ mod tests {
             [first.join().unwrap(), second.join().unwrap()]
         });
         assert_eq!(answers, [Ok(Err(WgpuError::Reentered)), Ok(Err(WgpuError::Reentered))]);
-        assert_eq!(one.take(|(), _| two.take(|(), _| ())), Ok(Ok(())), "free turns can be nested");
+        assert_eq!(
+            one.take(|(), _| two.take(|(), _| ())),
+            Ok(Ok(())),
+            "free exclusive can be nested"
+        );
     }
 }

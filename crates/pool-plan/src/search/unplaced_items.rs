@@ -1,11 +1,11 @@
-//! The bookkeeping of a partial plan, which records the placed items and the size of the unplaced
-//! items in each section.
+//! The unplaced items of a partial plan. This module records the placed items and the size of the
+//! unplaced items in each section.
 
 use super::instance::Instance;
 
 /// The items that a partial plan has not placed yet.
 #[derive(Debug)]
-pub(super) struct Book<'a> {
+pub(super) struct UnplacedItems<'a> {
     instance: &'a Instance,
     placed: Vec<bool>,
     /// The total size of the unplaced items in each section, in bytes.
@@ -14,7 +14,7 @@ pub(super) struct Book<'a> {
     crossing: Vec<u32>,
 }
 
-impl<'a> Book<'a> {
+impl<'a> UnplacedItems<'a> {
     /// Creates the bookkeeping of an empty plan. If the sections are unordered, all boundaries
     /// between sections count as crossed, so that the problem is never split.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the

@@ -1,4 +1,4 @@
-//! Keeps a list of announced streams, which a pool can keep alive even if it receives only a
+//! Keeps a list of registered streams, which a pool can keep alive even if it receives only a
 //! `&CudaStream`.
 
 use std::mem;
@@ -9,29 +9,29 @@ use cudarc::driver::CudaStream;
 use pool_core::reserve::list;
 use pool_driver::chain::Chain;
 
-/// The announced streams, which are identified by their addresses. The lock is held only while the
+/// The registered streams, which are identified by their addresses. The lock is held only while the
 /// list is searched and while entries are added or removed.
-static ANNOUNCED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
+static REGISTERED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
 
-fn announced() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
-    ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
+fn registered() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
     ptr::eq(entry.as_ptr(), stream)
 }
 
-/// Announces a stream, so that a pool can keep it alive even if the pool receives only a reference
+/// Registers a stream, so that a pool can keep it alive even if the pool receives only a reference
 /// to it.
 ///
 /// The traits of cudarc pass streams as `&CudaStream`, and such a reference does not allow a pool
-/// to keep the stream alive. If the stream has been announced, the pool can look up its `Arc`. The
+/// to keep the stream alive. If the stream has been registered, the pool can look up its `Arc`. The
 /// pool then keeps the stream alive until it no longer needs to wait for the stream. Pools
-/// automatically announce their own streams, and all streams that are passed to
+/// automatically register their own streams, and all streams that are passed to
 /// [`DeviceView::on`](crate::DeviceView::on) or [`record_use`](crate::record_use).
 ///
-/// If a stream that was not announced uses a pool's memory, cudarc records an event after the work.
-/// The pool's stream waits for this event. In three cases, cudarc does not record an event:
+/// If a stream that was not registered uses a pool's memory, cudarc records an event after the
+/// work. The pool's stream waits for this event. In three cases, cudarc does not record an event:
 ///
 /// - The caller forgot the guard that the pool returned together with the pointer.
 /// - Event tracking is disabled in cudarc.
@@ -42,41 +42,41 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// memory. Waiting for a whole context would invalidate all captures in this context. While a
 /// `pool-graph` session is capturing, the next use of the memory therefore fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). The error names the stream that the
-/// program should announce. A pool cannot detect a capture that was started without a session.
+/// program should register. A pool cannot detect a capture that was started without a session.
 ///
-/// If the host is out of memory, the stream is not announced.
-pub fn announce(stream: &Arc<CudaStream>) {
-    if announced().iter().any(|entry| is_of(entry, stream)) {
+/// If the host is out of memory, the stream is not registered.
+pub fn register_stream(stream: &Arc<CudaStream>) {
+    if registered().iter().any(|entry| is_of(entry, stream)) {
         return;
     }
     let Ok(mut link) = Chain::of(Arc::downgrade(stream)) else { return };
     let ended = {
-        let mut announced = announced();
-        let ended = announced.unlink(|entry| entry.strong_count() == 0);
-        // Another thread may have announced the stream since the first lookup.
-        if !announced.iter().any(|entry| is_of(entry, stream)) {
-            announced.add(mem::take(&mut link));
+        let mut registered = registered();
+        let ended = registered.unlink(|entry| entry.strong_count() == 0);
+        // Another thread may have registered the stream since the first lookup.
+        if !registered.iter().any(|entry| is_of(entry, stream)) {
+            registered.add(mem::take(&mut link));
         }
         ended
     };
     drop((ended, link));
 }
 
-/// Returns the announced stream at the same address as the given reference.
+/// Returns the registered stream at the same address as the given reference.
 ///
 /// An entry with this address always belongs to the referenced stream. The weak reference of an
 /// entry prevents another stream from being allocated at the same address. Moving a stream out of
 /// its `Arc` changes the stream's address.
-pub(crate) fn find_announced(stream: &CudaStream) -> Option<Arc<CudaStream>> {
-    announced().iter().find(|entry| is_of(entry, stream)).and_then(Weak::upgrade)
+pub(crate) fn find_registered(stream: &CudaStream) -> Option<Arc<CudaStream>> {
+    registered().iter().find(|entry| is_of(entry, stream)).and_then(Weak::upgrade)
 }
 
-/// Returns all announced streams that are still alive. If the host is out of memory, the returned
+/// Returns all registered streams that are still alive. If the host is out of memory, the returned
 /// list may be incomplete.
-pub(crate) fn announced_streams() -> Vec<Arc<CudaStream>> {
-    let count = announced().iter().count();
+pub(crate) fn registered_streams() -> Vec<Arc<CudaStream>> {
+    let count = registered().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };
-    all.extend(announced().iter().take(count).filter_map(Weak::upgrade));
+    all.extend(registered().iter().take(count).filter_map(Weak::upgrade));
     all
 }
 
@@ -86,15 +86,15 @@ pub(crate) struct Withdrawal(Chain<Weak<CudaStream>>);
 /// Removes a stream's entry from the list, and drops the entry's weak reference. Pools cannot look
 /// up the stream by its address until [`put_back`](Withdrawal::put_back) has restored the entry.
 pub(crate) fn withdraw(stream: *const CudaStream) -> Withdrawal {
-    let mut links = announced().unlink(|entry| entry.as_ptr() == stream);
+    let mut links = registered().unlink(|entry| entry.as_ptr() == stream);
     links.iter_mut().for_each(|entry| *entry = Weak::new());
     Withdrawal(links)
 }
 
 impl Withdrawal {
-    /// Announces the withdrawn stream again.
+    /// Registers the withdrawn stream again.
     pub(crate) fn put_back(mut self, stream: &Arc<CudaStream>) {
         self.0.iter_mut().for_each(|entry| *entry = Arc::downgrade(stream));
-        announced().add(mem::take(&mut self.0));
+        registered().add(mem::take(&mut self.0));
     }
 }

@@ -4,8 +4,8 @@
 //! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
-//! An entry of the queue is therefore reserved before the resource is created ([`Place::new`]). The
-//! owner stores this entry together with the resource.
+//! An entry of the queue is therefore reserved before the resource is created
+//! ([`QueueEntry::new`]). The owner stores this entry together with the resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -15,15 +15,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::CudaContext;
 
+pub use crate::deferred_free_kind::{DeferredFreeCounts, DeferredFreeKind};
 use crate::error::CudaError;
 use crate::gone::unless_gone;
-pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
 /// A driver resource that is freed when its owner is dropped, or later if it cannot be freed at
 /// that time.
 pub trait Resource: Send + 'static {
-    /// The category in which [`Leftovers`] counts the resource.
-    const KIND: LeftoverKind;
+    /// The category in which [`DeferredFreeCounts`] counts the resource.
+    const KIND: DeferredFreeKind;
 
     /// Returns the resource's context, or `None` if the parts of the resource belong to separate
     /// contexts.
@@ -50,14 +50,14 @@ pub trait Resource: Send + 'static {
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
-    place: ManuallyDrop<Place<T>>,
+    entry: ManuallyDrop<QueueEntry<T>>,
 }
 
 /// A reserved entry in the queue, for a resource that does not exist yet.
 ///
 /// The link is stored in a boxed slice of length 1, which is converted from a `Vec`. Allocating a
 /// `Vec`, unlike `Box::new`, can fail without aborting the process.
-pub struct Place<T>(Box<[Link<T>; 1]>);
+pub struct QueueEntry<T>(Box<[Link<T>; 1]>);
 
 /// A link of the queue. Each link contains a resource whose owner has been dropped, and a pointer
 /// to the rest of the queue.
@@ -68,10 +68,10 @@ struct Link<T> {
 }
 
 /// The deferred frees, from newest to oldest.
-type Queue = Option<Box<dyn Leftover>>;
+type Queue = Option<Box<dyn DeferredFree>>;
 
 /// A link of the queue, which can contain a resource of any type.
-trait Leftover: Send {
+trait DeferredFree: Send {
     fn next(&mut self) -> &mut Queue;
 
     /// Frees the link's resource with [`Resource::give_back`]. The call also succeeds if the
@@ -82,10 +82,10 @@ trait Leftover: Send {
     /// The safety contract of [`Resource::give_back`] applies.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 
-    fn kind(&self) -> LeftoverKind;
+    fn kind(&self) -> DeferredFreeKind;
 }
 
-impl<T: Resource> Leftover for [Link<T>; 1] {
+impl<T: Resource> DeferredFree for [Link<T>; 1] {
     fn next(&mut self) -> &mut Queue {
         let [link] = self;
         &mut link.next
@@ -106,12 +106,12 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
         }
     }
 
-    fn kind(&self) -> LeftoverKind {
+    fn kind(&self) -> DeferredFreeKind {
         T::KIND
     }
 }
 
-impl<T: Resource> Place<T> {
+impl<T: Resource> QueueEntry<T> {
     /// Reserves an entry in the queue for one resource.
     ///
     /// # Errors
@@ -130,11 +130,11 @@ impl<T: Resource> Place<T> {
     /// Creates the owner of a resource. The owner stores this entry, so that deferring the free
     /// needs no allocation.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
-        ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
+        ResourceOwner { resource: ManuallyDrop::new(resource), entry: ManuallyDrop::new(self) }
     }
 
     /// Stores the resource in this entry, so that the resource can be freed later.
-    fn leftover(mut self, resource: T) -> Box<dyn Leftover> {
+    fn into_deferred(mut self, resource: T) -> Box<dyn DeferredFree> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);
         self.0
@@ -161,8 +161,8 @@ impl<T: Resource> ResourceOwner<T> {
         // SAFETY: the caller guarantees that the owner is not used again.
         let resource = unsafe { ManuallyDrop::take(&mut self.resource) };
         // SAFETY: the caller guarantees that the owner, and therefore its entry, is not used again.
-        let place = unsafe { ManuallyDrop::take(&mut self.place) };
-        give_back_or_keep(place.leftover(resource))
+        let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
+        give_back_or_keep(entry.into_deferred(resource))
     }
 }
 
@@ -170,7 +170,7 @@ impl<T: Resource> Drop for ResourceOwner<T> {
     fn drop(&mut self) {
         // SAFETY: the owner is being dropped, so it is not used again. If the resource could not be
         // freed, it is now in the queue.
-        let _left_over = unsafe { self.end() };
+        let _deferred = unsafe { self.end() };
     }
 }
 
@@ -188,9 +188,9 @@ impl<T: Resource> DerefMut for ResourceOwner<T> {
     }
 }
 
-impl<T> fmt::Debug for Place<T> {
+impl<T> fmt::Debug for QueueEntry<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("QueueEntry").finish_non_exhaustive()
     }
 }
 
@@ -204,47 +204,47 @@ impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
 static QUEUE: Mutex<Queue> = Mutex::new(None);
 
 /// The number of deferred frees of each kind.
-static COUNTS: [AtomicUsize; LeftoverKind::ALL.len()] =
-    [const { AtomicUsize::new(0) }; LeftoverKind::ALL.len()];
+static COUNTS: [AtomicUsize; DeferredFreeKind::ALL.len()] =
+    [const { AtomicUsize::new(0) }; DeferredFreeKind::ALL.len()];
 
 fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Frees a resource, or adds it to the queue if it cannot be freed.
-fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
+fn give_back_or_keep(mut deferred: Box<dyn DeferredFree>) -> Result<(), CudaError> {
     // SAFETY: only this link refers to the resource, and the link is dropped here if the free
     // succeeds.
-    let given_back = unsafe { leftover.give_back() };
+    let given_back = unsafe { deferred.give_back() };
     if given_back.is_err() {
-        COUNTS[leftover.kind() as usize].fetch_add(1, Ordering::Relaxed);
+        COUNTS[deferred.kind() as usize].fetch_add(1, Ordering::Relaxed);
         let mut queue = queue();
-        *leftover.next() = queue.take();
-        *queue = Some(leftover);
+        *deferred.next() = queue.take();
+        *queue = Some(deferred);
     }
     given_back
 }
 
 /// Retries all deferred frees, and returns the number of resources that still could not be freed.
-pub fn give_back_leftovers() -> usize {
-    if leftovers().total() == 0 {
+pub fn retry_deferred_frees() -> usize {
+    if deferred_frees().total() == 0 {
         return 0;
     }
     // The lock is not held while a resource is freed, because the resource may own another resource
     // whose free is then deferred.
     let mut rest = mem::take(&mut *queue());
-    while let Some(mut leftover) = rest {
-        rest = leftover.next().take();
-        COUNTS[leftover.kind() as usize].fetch_sub(1, Ordering::Relaxed);
+    while let Some(mut deferred) = rest {
+        rest = deferred.next().take();
+        COUNTS[deferred.kind() as usize].fetch_sub(1, Ordering::Relaxed);
         // A resource that still cannot be freed is added to the queue again.
-        let _left_over = give_back_or_keep(leftover);
+        let _deferred = give_back_or_keep(deferred);
     }
-    leftovers().total()
+    deferred_frees().total()
 }
 
 /// Returns the current number of deferred frees of each kind.
-pub fn leftovers() -> Leftovers {
-    Leftovers(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
+pub fn deferred_frees() -> DeferredFreeCounts {
+    DeferredFreeCounts(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
 }
 
 #[cfg(test)]
@@ -256,13 +256,13 @@ mod tests {
 
     use crate::error::CudaError;
 
-    use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
+    use super::{DeferredFreeKind, QueueEntry, Resource, deferred_frees, retry_deferred_frees};
 
     /// A resource that can be freed only after the given number of attempts have failed.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {
-        const KIND: LeftoverKind = LeftoverKind::Event;
+        const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
         fn context(&self) -> Option<&CudaContext> {
             None
@@ -281,15 +281,15 @@ mod tests {
     fn what_is_refused_waits_in_the_queue() {
         let refusals = [0, 1, 3].map(|count| Arc::new(AtomicUsize::new(count)));
         for count in &refusals {
-            drop(Place::new().unwrap().own(Stubborn(Arc::clone(count))));
+            drop(QueueEntry::new().unwrap().own(Stubborn(Arc::clone(count))));
         }
         let owners = || refusals.each_ref().map(|count| Arc::strong_count(count) - 1);
         assert_eq!(owners(), [0, 1, 1]);
-        assert_eq!(leftovers().of(LeftoverKind::Event), 2);
-        assert_eq!(leftovers().to_string(), "2 events");
-        assert_eq!((give_back_leftovers(), owners()), (1, [0, 0, 1]));
-        assert_eq!((give_back_leftovers(), owners()), (1, [0, 0, 1]));
-        assert_eq!((give_back_leftovers(), owners()), (0, [0, 0, 0]));
-        assert_eq!(leftovers().to_string(), "nothing");
+        assert_eq!(deferred_frees().of(DeferredFreeKind::Event), 2);
+        assert_eq!(deferred_frees().to_string(), "2 events");
+        assert_eq!((retry_deferred_frees(), owners()), (1, [0, 0, 1]));
+        assert_eq!((retry_deferred_frees(), owners()), (1, [0, 0, 1]));
+        assert_eq!((retry_deferred_frees(), owners()), (0, [0, 0, 0]));
+        assert_eq!(deferred_frees().to_string(), "nothing");
     }
 }

@@ -8,20 +8,20 @@ use std::thread::panicking;
 
 use pool_core::{Advice, Element, HostBackend, PoolBackend, SlotRef};
 
-use super::lie::Lie;
+use super::mistake::Mistake;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
 /// Host memory whose backend makes a deliberate mistake.
-pub(super) struct HostLiar<B: PoolBackend> {
+pub(super) struct FaultyHost<B: PoolBackend> {
     context: B::Context,
-    lie: Lie,
+    mistake: Mistake,
     was_refused: Cell<bool>,
 }
 
-impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
-    fn from((context, lie): (B::Context, Lie)) -> Self {
-        Self { context, lie, was_refused: Cell::new(false) }
+impl<B: PoolBackend> From<(B::Context, Mistake)> for FaultyHost<B> {
+    fn from((context, mistake): (B::Context, Mistake)) -> Self {
+        Self { context, mistake, was_refused: Cell::new(false) }
     }
 }
 
@@ -29,7 +29,7 @@ type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
 // SAFETY: the backend makes a deliberate mistake, but only by omitting work that the contract
 // requires. The backend's views are slices.
-unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
+unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
 
@@ -38,7 +38,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     }
 
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<B::Block, AdaptedError<Self>> {
-        if self.lie == Lie::StaysRefused && self.was_refused.get() {
+        if self.mistake == Mistake::StaysRefused && self.was_refused.get() {
             return Err(RefusalError { bytes }.into());
         }
         let given = B::allocate(&self.context, bytes, advice);
@@ -50,13 +50,13 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
         // contract, the ledger of the inner backend detects the violation, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
-        match self.lie {
-            Lie::LeaksAll => {}
-            Lie::FreesTwice => {
+        match self.mistake {
+            Mistake::LeaksAll => {}
+            Mistake::FreesTwice => {
                 honestly(bytes);
                 honestly(bytes);
             }
-            Lie::FreesOtherBytes => {
+            Mistake::FreesOtherBytes => {
                 // A panic during another panic would abort the process.
                 match catch_unwind(AssertUnwindSafe(|| honestly(bytes + B::ALIGN))) {
                     Err(payload) if !panicking() => resume_unwind(payload),
@@ -65,12 +65,12 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             }
             _ => honestly(bytes),
         }
-        assert!(self.lie != Lie::FreeUnwinds || panicking(), "free unwinds");
+        assert!(self.mistake != Mistake::FreeUnwinds || panicking(), "free unwinds");
     }
 
     fn settle(&self) {
         B::settle(&self.context);
-        assert!(self.lie != Lie::SettleUnwinds || panicking(), "settle unwinds");
+        assert!(self.mistake != Mistake::SettleUnwinds || panicking(), "settle unwinds");
     }
 
     unsafe fn view<'s, T: Element>(
@@ -80,8 +80,9 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     ) -> B::View<'s, T> {
         // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
         // that the view is about to be in use.
-        let lie = unsafe { slot.context() }.lie;
-        let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
+        let mistake = unsafe { slot.context() }.mistake;
+        let short =
+            mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
         let length = length - usize::from(short).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are
         // slices and do not use their slot.
@@ -95,8 +96,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     ) -> B::ViewRef<'s, T> {
         // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
         // that the view is about to be in use.
-        let lie = unsafe { slot.context() }.lie;
-        let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
+        let mistake = unsafe { slot.context() }.mistake;
+        let length = length - usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are
         // slices and do not use their slot.
         unsafe { B::view_ref(block, unused_slot(slot), length) }
@@ -108,9 +109,9 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        let (value, bytes) = match self.lie {
-            Lie::ZeroesStop => (value, bytes.min(8 << 10)),
-            Lie::ZeroesAlways => (0, bytes),
+        let (value, bytes) = match self.mistake {
+            Mistake::ZeroesStop => (value, bytes.min(8 << 10)),
+            Mistake::ZeroesAlways => (0, bytes),
             _ => (value, bytes),
         };
         // SAFETY: the caller guarantees everything that the called method requires.
@@ -123,9 +124,9 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         value: T,
         length: usize,
     ) -> BackendResult<B> {
-        let length = match self.lie {
-            Lie::FillsStop => length.min((8 << 10) / size_of::<T>().max(1)),
-            Lie::AllButLast => length.saturating_sub(1),
+        let length = match self.mistake {
+            Mistake::FillsStop => length.min((8 << 10) / size_of::<T>().max(1)),
+            Mistake::AllButLast => length.saturating_sub(1),
             _ => length,
         };
         // SAFETY: the caller guarantees everything that the called method requires.
@@ -134,9 +135,9 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
 
     unsafe fn copy_from_host<T: Element>(&self, block: B::Block, source: &[T]) -> BackendResult<B> {
         let size = size_of::<T>().max(1);
-        let length = match self.lie {
-            Lie::UploadsStop => source.len().min((64 << 10) / size),
-            Lie::WholeWords => source.len() * size / 4 * 4 / size,
+        let length = match self.mistake {
+            Mistake::UploadsStop => source.len().min((64 << 10) / size),
+            Mistake::WholeWords => source.len() * size / 4 * 4 / size,
             _ => source.len(),
         };
         // SAFETY: the caller guarantees everything that the called method requires.

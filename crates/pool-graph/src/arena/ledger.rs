@@ -13,7 +13,7 @@ use crate::base::shortage::ArenaShortage;
 /// The state of an arena: its capacity and policy, the offset of the next region, and the live
 /// regions.
 #[derive(Debug)]
-pub(super) struct ArenaBook {
+pub(super) struct ArenaLedger {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
@@ -41,11 +41,11 @@ pub(super) struct ArenaBook {
     resets: u64,
 }
 
-impl ArenaBook {
+impl ArenaLedger {
     /// Creates the state of an arena whose buffer starts at the address `base`. `base` must be a
     /// multiple of 256, and `base + capacity` must not overflow.
     pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
-        let mut book = Self {
+        let mut ledger = Self {
             base,
             capacity,
             policy,
@@ -64,8 +64,8 @@ impl ArenaBook {
             rewinds: 0,
             resets: 0,
         };
-        book.begin();
-        book
+        ledger.begin();
+        ledger
     }
 
     pub(super) fn allocate<E>(

@@ -40,9 +40,9 @@ impl FreeIndex {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
 
-    /// Moves the sorted list to the larger buffer in `room`.
-    pub(super) fn put(&mut self, room: &mut Vec<Large>) {
-        self.large.move_to(room);
+    /// Moves the sorted list to the larger buffer in `spare`.
+    pub(super) fn put(&mut self, spare: &mut Vec<Large>) {
+        self.large.move_to(spare);
     }
 
     /// Returns the position of a region in the sorted list, or the position where it must be

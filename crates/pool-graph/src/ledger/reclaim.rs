@@ -4,7 +4,7 @@
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
 use super::piece::Piece;
-use super::state::Book;
+use super::state::BlockLedger;
 use crate::base::error::GraphMemoryError;
 
 /// The result of [`CUDAGraphMemoryPool::reset`](crate::CUDAGraphMemoryPool::reset).
@@ -17,7 +17,7 @@ pub struct Reset {
     pub leased: u64,
 }
 
-impl Book {
+impl BlockLedger {
     /// Frees every block that is not leased.
     pub(crate) fn reset<E>(&mut self) -> Result<Reset, GraphMemoryError<E>> {
         self.check_alive()?;
@@ -25,7 +25,7 @@ impl Book {
         Ok(self.sweep())
     }
 
-    /// Releases every chunk that contains no leased block. All later calls to the book fail.
+    /// Releases every chunk that contains no leased block. All later calls to the ledger fail.
     pub(crate) fn dispose(&mut self) -> LeavingPieces {
         if self.disposed {
             return LeavingPieces::NOTHING;

@@ -10,7 +10,7 @@ use crate::stream::Stream;
 
 /// The block of a view, and the view's offset in this block.
 #[derive(Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct BlockPart {
     block: WgpuBlock,
     slot: SlotRef<Wgpu>,
     /// The offset within the block, in bytes.
@@ -19,7 +19,7 @@ pub(crate) struct Part {
     pub(crate) is_last: bool,
 }
 
-impl Part {
+impl BlockPart {
     /// # Safety
     ///
     /// `block` must stay allocated while the part, or a copy of the part, is borrowed. `slot` must

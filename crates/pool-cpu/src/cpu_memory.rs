@@ -13,7 +13,7 @@ use crate::header::Header;
     message = "`ndarray`'s arrays are views of host memory, but `{Self}` has no host memory",
     label = "not `Cpu` or `Stacked<Cpu>`"
 )]
-pub trait HostMemory:
+pub trait CpuMemory:
     HostBackend<Block = NonNull<u8>, Descriptor = Header, Error = CpuError>
 {
     /// Returns the elements of a view as a slice.
@@ -21,14 +21,14 @@ pub trait HostMemory:
     fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T];
 }
 
-impl HostMemory for Cpu {
+impl CpuMemory for Cpu {
     #[inline(always)]
     fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T] {
         view
     }
 }
 
-impl HostMemory for Stacked<Cpu> {
+impl CpuMemory for Stacked<Cpu> {
     #[inline(always)]
     fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T] {
         view

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use pool_driver::captures_under_way::is_capture_under_way;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, retry_deferred_frees};
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::HostBuffer;
-use pool_driver::leftovers::{LeftoverKind, Place, Resource, give_back_leftovers};
 
 use super::copy_buffers::CopyBuffers;
 use super::deferred_destruction::DeferredDestruction;
@@ -24,7 +24,7 @@ use crate::driver::{Executable, Graph};
 /// captures have ended. Memory and blocks are released as soon as no run of the graph uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
-pub(crate) struct GraphLeftovers {
+pub(crate) struct RetiredGraph {
     // Rust drops fields in the order of their declaration. The executable graph must be destroyed
     // before the graph, and both must be destroyed before their memory is freed.
     pub(crate) executable: Option<Executable>,
@@ -41,19 +41,19 @@ pub(crate) struct GraphLeftovers {
 
 /// An entry in the queue of deferred frees. The entry is reserved in advance, so that dropping a
 /// graph allocates no memory.
-pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
+pub(crate) type RetiredGraphEntry = QueueEntry<RetiredGraph>;
 
-impl GraphLeftovers {
+impl RetiredGraph {
     /// Destroys the objects immediately, or when the last capture of the process ends. The call
     /// first waits for the graph's runs, because the caller will drop the graph's state next.
-    pub(crate) fn end(self, place: LeftoversPlace) {
-        drop(place.own(self));
-        give_back_leftovers();
+    pub(crate) fn end(self, entry: RetiredGraphEntry) {
+        drop(entry.own(self));
+        retry_deferred_frees();
     }
 }
 
-impl Resource for GraphLeftovers {
-    const KIND: LeftoverKind = LeftoverKind::GraphRuns;
+impl Resource for RetiredGraph {
+    const KIND: DeferredFreeKind = DeferredFreeKind::GraphRuns;
 
     fn context(&self) -> Option<&CudaContext> {
         None

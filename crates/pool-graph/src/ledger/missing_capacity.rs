@@ -1,4 +1,4 @@
-//! Reserved capacity for the lists of a book. Before each call, the pool reserves space in every
+//! Reserved capacity for the lists of a ledger. Before each call, the pool reserves space in every
 //! list that the call might fill, without holding the pool's lock. A call that has begun can
 //! therefore finish even if the host runs out of memory. Freeing memory does not require any
 //! capacity.
@@ -8,21 +8,21 @@ use pool_core::reserve::{self, NoHostMemory, Reserve};
 use super::chunks::Slot;
 use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
-use super::state::Book;
+use super::state::BlockLedger;
 
-/// The capacity that must be reserved for each list of a book, or `None` for a list with enough
+/// The capacity that must be reserved for each list of a ledger, or `None` for a list with enough
 /// capacity.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MissingRoom {
+pub(crate) struct MissingCapacity {
     pub(super) regions: Option<usize>,
     pub(super) large: Option<usize>,
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists that have the required capacity. After the book has moved its contents into the new
-/// lists, these fields contain the old ones.
+/// Empty lists that have the required capacity. After the ledger has moved its contents into the
+/// new lists, these fields contain the old ones.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct SpareLists {
     pub(super) regions: Vec<ChunkRegion>,
     pub(super) large: Vec<Large>,
     pub(super) chunks: Vec<Slot>,
@@ -30,12 +30,12 @@ pub(crate) struct Room {
 
 /// An allocation needs capacity for the regions that it creates. If `Need` specifies the size of a
 /// new chunk, the pool also reserves capacity for this chunk.
-impl Reserve for Book {
+impl Reserve for BlockLedger {
     type Need = Option<u64>;
-    type Lacking = MissingRoom;
-    type Spare = Room;
+    type Lacking = MissingCapacity;
+    type Spare = SpareLists;
 
-    fn lacking(&self, growth: Option<u64>) -> Option<MissingRoom> {
+    fn lacking(&self, growth: Option<u64>) -> Option<MissingCapacity> {
         let largest = self.largest + growth.map_or(0, largest_in);
         let regions = self.regions.lacks(largest);
         let chunks = growth.and_then(|_| self.chunks.lacks());
@@ -44,19 +44,19 @@ impl Reserve for Book {
         }
         let large = regions.and_then(|lacking| lacking.large);
         let regions = regions.and_then(|lacking| lacking.regions);
-        Some(MissingRoom { regions, large, chunks })
+        Some(MissingCapacity { regions, large, chunks })
     }
 
-    fn allocate(missing: MissingRoom) -> Result<Room, NoHostMemory> {
-        Ok(Room {
+    fn allocate(missing: MissingCapacity) -> Result<SpareLists, NoHostMemory> {
+        Ok(SpareLists {
             regions: reserve::list(missing.regions.unwrap_or(0))?,
             large: reserve::list(missing.large.unwrap_or(0))?,
             chunks: reserve::list(missing.chunks.unwrap_or(0))?,
         })
     }
 
-    fn move_to(&mut self, room: &mut Room) {
-        self.regions.put(&mut room.regions, &mut room.large);
-        self.chunks.put(&mut room.chunks);
+    fn move_to(&mut self, spare: &mut SpareLists) {
+        self.regions.put(&mut spare.regions, &mut spare.large);
+        self.chunks.put(&mut spare.chunks);
     }
 }

@@ -2,11 +2,11 @@
 //! mistake. A test suite that accepts faulty backends would be worthless.
 //!
 //! ```text
-//! cargo test -p pool-conformance --test liars -- --nocapture
+//! cargo test -p pool-conformance --test faulty_backends -- --nocapture
 //! ```
 //!
-//! The `liars` test prints each faulty backend with the case that detected its mistake. No faulty
-//! backend misuses memory. Each faulty backend either wraps
+//! The `faulty_backends` test prints each faulty backend with the case that detected its mistake.
+//! No faulty backend misuses memory. Each faulty backend either wraps
 //! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
 //! within a block of host memory.
 //!
@@ -17,11 +17,11 @@
 mod deferred;
 mod host;
 mod host_queue;
-mod lie;
+mod mistake;
 
 use std::fmt;
 
-pub use lie::Lie;
+pub use mistake::Mistake;
 
 use crate::adapted_probe::AdaptedProbe;
 use crate::cases::{AFTERWARDS, Ending, all};
@@ -30,18 +30,18 @@ use crate::heap::HeapBackend;
 use crate::heap_probe::HeapProbe;
 use crate::ledgered::LedgeredBackend;
 use crate::panics::{catch_quietly, text};
-use crate::probe::Probe;
+use crate::probe::BackendProbe;
 use crate::toy::Toy;
 use crate::toy_probe::ToyProbe;
-use deferred::DeferredLiarProbe;
-use host::HostLiar;
+use deferred::FaultyDeferredProbe;
+use host::FaultyHost;
 use host_queue::HostQueueProbe;
 
 /// A faulty backend, and the case that detected its mistake.
 #[derive(Clone, Debug)]
-pub struct Liar {
+pub struct FaultyBackend {
     /// The mistake that the backend makes.
-    pub lie: Lie,
+    pub mistake: Mistake,
     /// The name of the correct backend that the faulty backend wraps.
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
@@ -50,52 +50,56 @@ pub struct Liar {
     pub said: String,
 }
 
-impl fmt::Display for Liar {
+impl fmt::Display for FaultyBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = self.caught_by.unwrap_or("NOBODY");
-        write!(f, "{:<8} | {:<58} | {by}", self.base, self.lie.to_string())
+        let by = self.caught_by.unwrap_or("NOT CAUGHT");
+        write!(f, "{:<8} | {:<58} | {by}", self.base, self.mistake.to_string())
     }
 }
 
 /// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
-// `run_liars` is generic, so the cases for its four backends are compiled only in crates that call
-// it.
-pub fn run_liars(mut tell: impl FnMut(&Liar)) {
-    for &lie in Lie::OF_QUEUES {
-        tell(&run("DeferredBackend", lie, &deferred_probe(lie)));
+// `run_faulty_backends` is generic, so the cases for its four backends are compiled only in crates
+// that call it.
+pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
+    for &mistake in Mistake::OF_QUEUES {
+        tell(&run("DeferredBackend", mistake, &deferred_probe(mistake)));
     }
-    for &lie in Lie::OF_HOST_QUEUES {
-        tell(&run("DeferredBackend", lie, &HostQueueProbe(deferred_probe(lie))));
+    for &mistake in Mistake::OF_HOST_QUEUES {
+        tell(&run("DeferredBackend", mistake, &HostQueueProbe(deferred_probe(mistake))));
     }
-    for &lie in Lie::OF_HEAPS {
+    for &mistake in Mistake::OF_HEAPS {
         let probe = HeapProbe::default();
         let ledger = probe.ledger.clone();
-        tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
+        tell(&run(
+            "Heap",
+            mistake,
+            &AdaptedProbe::<_, FaultyHost<HeapBackend>, _>::new(probe, mistake),
+        ));
         // The faulty backend may have leaked blocks that no pool tracks any longer.
         ledger.free_leaked();
     }
-    for &lie in Lie::OF_TOYS {
+    for &mistake in Mistake::OF_TOYS {
         let probe = ToyProbe::default();
         tell(&run(
             "Toy",
-            lie,
-            &AdaptedProbe::<_, HostLiar<LedgeredBackend<Toy>>, _>::new(probe, lie),
+            mistake,
+            &AdaptedProbe::<_, FaultyHost<LedgeredBackend<Toy>>, _>::new(probe, mistake),
         ));
     }
 }
 
-fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
-    deferred::keep_stale_shapes(lie == Lie::StaleDescriptors);
-    AdaptedProbe::new(DeferredProbe::default(), lie)
+fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
+    deferred::keep_stale_shapes(mistake == Mistake::StaleDescriptors);
+    AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
 /// Runs the cases on a faulty backend until one of the cases fails. Checks that run after every
 /// case often fail first, but their messages are the least informative. If such a check fails, the
 /// function continues until a case fails one of its own checks.
-fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
-    let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
+fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
+    let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {
-        if case.is_long() && liar.caught_by.is_some() {
+        if case.is_long() && result.caught_by.is_some() {
             break;
         }
         let said = match catch_quietly(|| case.run(probe)) {
@@ -104,12 +108,12 @@ fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
             Err(payload) => text(payload.as_ref()).to_owned(),
         };
         let is_the_case_itself = !said.contains(AFTERWARDS);
-        if is_the_case_itself || liar.caught_by.is_none() {
-            liar = Liar { caught_by: Some(case.name()), said, ..liar };
+        if is_the_case_itself || result.caught_by.is_none() {
+            result = FaultyBackend { caught_by: Some(case.name()), said, ..result };
         }
         if is_the_case_itself {
             break;
         }
     }
-    liar
+    result
 }

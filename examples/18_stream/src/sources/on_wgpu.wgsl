@@ -15,7 +15,7 @@ struct Planes {
 
 const WIDTH: u32 = 64;
 
-struct Place {
+struct Position {
     @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
 }
@@ -51,8 +51,8 @@ fn median_of(a: vec3<u32>, b: vec3<u32>, c: vec3<u32>) -> vec3<u32> {
 
 // Converts bytes of red, green and blue to one word per pixel.
 @compute @workgroup_size(WIDTH)
-fn medians(place: Place) {
-    for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
+fn medians(position: Position) {
+    for (var at = position.id.x; at < planes.to_width * planes.to_height; at += position.groups.x * WIDTH) {
         let x = at % planes.width;
         let y = at / planes.width;
         let here = column(x, y);
@@ -71,8 +71,8 @@ fn medians(place: Place) {
 }
 
 @compute @workgroup_size(WIDTH)
-fn greys(place: Place) {
-    for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
+fn greys(position: Position) {
+    for (var at = position.id.x; at < planes.to_width * planes.to_height; at += position.groups.x * WIDTH) {
         let pixel = source[at];
         result[at] = (77 * (pixel & 255) + 150 * ((pixel >> 8) & 255) + 29 * (pixel >> 16)) >> 4;
     }
@@ -83,8 +83,8 @@ fn of_row(x: u32, by: u32, y: u32) -> u32 {
 }
 
 @compute @workgroup_size(WIDTH)
-fn halve_rows(place: Place) {
-    for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
+fn halve_rows(position: Position) {
+    for (var at = position.id.x; at < planes.to_width * planes.to_height; at += position.groups.x * WIDTH) {
         let x = at % planes.to_width;
         let y = at / planes.to_width;
         result[at] = of_row(x, 0, y) + 4 * of_row(x, 1, y) + 6 * of_row(x, 2, y) + 4 * of_row(x, 3, y)
@@ -97,8 +97,8 @@ fn of_column(x: u32, y: u32, by: u32) -> u32 {
 }
 
 @compute @workgroup_size(WIDTH)
-fn halve_columns(place: Place) {
-    for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
+fn halve_columns(position: Position) {
+    for (var at = position.id.x; at < planes.to_width * planes.to_height; at += position.groups.x * WIDTH) {
         let x = at % planes.to_width;
         let y = at / planes.to_width;
         result[at] = (of_column(x, y, 0) + 4 * of_column(x, y, 1) + 6 * of_column(x, y, 2) + 4 * of_column(x, y, 3)
@@ -113,9 +113,9 @@ fn grey(at: u32) -> i32 {
 // Returns the steepness. The next higher bit is set if the picture is steeper from left to right
 // than from top to bottom.
 @compute @workgroup_size(WIDTH)
-fn steepness(place: Place) {
+fn steepness(position: Position) {
     let row = planes.width;
-    for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
+    for (var at = position.id.x; at < planes.to_width * planes.to_height; at += position.groups.x * WIDTH) {
         let x = at % row;
         let y = at / row;
         if x == 0 || x == row - 1 || y == 0 || y == planes.height - 1 {
@@ -135,9 +135,9 @@ fn steepness(place: Place) {
 const STEEP: u32 = 2400;
 
 @compute @workgroup_size(WIDTH)
-fn ridges(place: Place) {
+fn ridges(position: Position) {
     let row = planes.width;
-    for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
+    for (var at = position.id.x; at < planes.to_width * planes.to_height; at += position.groups.x * WIDTH) {
         let x = at % row;
         let y = at / row;
         let own = source[at] & 0xFFFF;

@@ -4,26 +4,26 @@
 use std::fmt;
 
 /// Defines an enum of mistakes, with a description of each mistake.
-macro_rules! lies {
-    ($($lie:ident = $text:literal),* $(,)?) => {
+macro_rules! mistakes {
+    ($($mistake:ident = $text:literal),* $(,)?) => {
         /// A mistake that a faulty backend makes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
-        pub enum Lie {
-            $(#[doc = $text] $lie,)*
+        pub enum Mistake {
+            $(#[doc = $text] $mistake,)*
         }
 
-        impl fmt::Display for Lie {
+        impl fmt::Display for Mistake {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self {
-                    $(Self::$lie => $text,)*
+                    $(Self::$mistake => $text,)*
                 })
             }
         }
     };
 }
 
-lies! {
+mistakes! {
     Nothing = "nothing",
     FillsEarly = "fills run before the work that was enqueued",
     ZeroesEarly = "zeroing runs before the work that was enqueued",
@@ -90,7 +90,7 @@ lies! {
     CopiesAnyLength = "copies of other lengths are made",
 }
 
-impl Lie {
+impl Mistake {
     /// The mistakes of backends that wrap a queue.
     pub(super) const OF_QUEUES: &'static [Self] = &[
         Self::FillsEarly,

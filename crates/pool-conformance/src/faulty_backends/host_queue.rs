@@ -3,33 +3,33 @@
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 
-use super::deferred::{DeferredLiar, DeferredLiarProbe};
+use super::deferred::{FaultyDeferred, FaultyDeferredProbe};
 use crate::adapted::AdaptedBackend;
 use crate::ledger::Ledger;
-use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
+use crate::probe::{BackendProbe, Failure, Later, SkipReason, View, ViewRef};
 
-type Backend = AdaptedBackend<DeferredLiar>;
+type Backend = AdaptedBackend<FaultyDeferred>;
 
 /// The probe for the faulty backend that treats its queue as host memory. The probe differs from
 /// the probe for faulty backends with deferred memory only in how the host writes.
-pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
+pub(super) struct HostQueueProbe(pub(super) FaultyDeferredProbe);
 
-impl Probe for HostQueueProbe {
+impl BackendProbe for HostQueueProbe {
     type Backend = Backend;
 
-    fn context(&self) -> DeferredLiar {
+    fn context(&self) -> FaultyDeferred {
         self.0.context()
     }
 
-    fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize {
+    fn shared_address<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> usize {
         self.0.shared_address::<T>(view)
     }
 
-    fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T> {
+    fn read_shared<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Vec<T> {
         self.0.read_shared::<T>(view)
     }
 
-    fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T> {
+    fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T> {
         self.0.read_later::<T>(view)
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 /// The kind of a resource whose free is deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum LeftoverKind {
+pub enum DeferredFreeKind {
     /// The blocks of a dropped pool, which count as one resource.
     PoolBlocks,
     /// An event of the driver.
@@ -31,7 +31,7 @@ pub enum LeftoverKind {
     OwnedMemory,
 }
 
-impl LeftoverKind {
+impl DeferredFreeKind {
     /// All kinds of resources whose frees can be deferred.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
@@ -64,12 +64,12 @@ impl LeftoverKind {
 
 /// The number of deferred frees of each kind, which is printed like `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
+pub struct DeferredFreeCounts(pub [usize; DeferredFreeKind::ALL.len()]);
 
-impl Leftovers {
+impl DeferredFreeCounts {
     /// Returns the number of deferred frees of the given kind.
     #[must_use]
-    pub fn of(&self, kind: LeftoverKind) -> usize {
+    pub fn of(&self, kind: DeferredFreeKind) -> usize {
         self.0[kind as usize]
     }
 
@@ -80,10 +80,10 @@ impl Leftovers {
     }
 }
 
-impl fmt::Display for Leftovers {
+impl fmt::Display for DeferredFreeCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for kind in LeftoverKind::ALL.into_iter().filter(|kind| self.of(*kind) > 0) {
+        for kind in DeferredFreeKind::ALL.into_iter().filter(|kind| self.of(*kind) > 0) {
             write!(f, "{separator}{} {}", self.of(kind), kind.name())?;
             separator = ", ";
         }

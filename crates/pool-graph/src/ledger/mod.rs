@@ -1,10 +1,10 @@
-//! The bookkeeping for a pool, which records the owner of every byte. A book consists of plain
+//! The bookkeeping for a pool, which records the owner of every byte. A ledger consists of plain
 //! data, contains no lock, and never calls a source.
 
 mod bitmap;
 mod chunks;
 mod free_index;
-mod missing_room;
+mod missing_capacity;
 mod piece;
 mod reclaim;
 mod region;
@@ -15,5 +15,5 @@ mod stats;
 
 pub(crate) use chunks::LeavingPieces;
 pub use reclaim::Reset;
-pub(crate) use state::{AllocationStep, Book, Growth};
+pub(crate) use state::{AllocationStep, BlockLedger, Growth};
 pub use stats::GraphPoolStats;

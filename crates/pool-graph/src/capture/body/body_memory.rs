@@ -10,7 +10,7 @@ use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 
 /// The source of a body's memory, and the state of its streams.
-pub(super) enum Medium {
+pub(super) enum BodyMemory {
     /// A dry run, whose addresses do not refer to real memory. This number is the address of the
     /// next temporary.
     Dry(u64),
@@ -41,7 +41,7 @@ impl LiveCapture {
     }
 }
 
-impl Medium {
+impl BodyMemory {
     pub(super) const DRY: Self = Self::Dry(DRY_BASE);
 
     /// Allocates `bytes` bytes. Returns the address of the allocated memory and its offset in the
