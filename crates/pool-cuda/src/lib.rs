@@ -1,9 +1,9 @@
 //! The CUDA backend of `pool`, which provides pools and scopes for device memory.
 //!
-//! Each pool belongs to one device and one stream, which a [`DeviceStream`] represents. Acquiring
-//! an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
-//! enqueues all of its own work on its stream. The stream of a pool orders every reuse of memory,
-//! so a loop in steady state needs no events, no waits and no driver calls for memory. If work on
+//! Each pool belongs to one device and one stream, represented by a [`DeviceStream`]. Acquiring an
+//! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
+//! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
+//! loop in steady state needs no events, no waits, and no driver calls for memory. If work on
 //! another stream uses the pool's memory, the pool orders the two streams with each other (see
 //! [`record_use`]).
 //!
@@ -27,7 +27,7 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
-//! [`Stacked<Cuda>`](pool_core::Stacked) places all arrays of a pass in one block. A stacked pool
+//! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
 //! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
 //! return the same types of views.
 //!

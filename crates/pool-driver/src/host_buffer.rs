@@ -19,7 +19,7 @@ use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 #[derive(Debug)]
 pub struct HostBuffer(ResourceOwner<HostMemory>);
 
-// SAFETY: a shared reference to a `HostBuffer` provides only an address, a length and a context.
+// SAFETY: a shared reference to a `HostBuffer` provides only an address, a length, and a context.
 unsafe impl Sync for HostBuffer {}
 
 /// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
@@ -59,22 +59,22 @@ impl HostBuffer {
         Self::in_place(Place::new()?, bytes, context)
     }
 
-    /// Creates a buffer like [`new`](Self::new), but with an entry of the queue that has already
-    /// been reserved.
+    /// Creates a buffer like [`new`](Self::new), but with a queue entry that has already been
+    /// reserved.
     pub fn in_place(
         place: HostPlace,
         bytes: &[u8],
         context: &Arc<CudaContext>,
     ) -> Result<Self, CudaError> {
         let memory = calls::allocate_host(bytes.len(), context)?;
-        // SAFETY: the memory has just been allocated with `bytes.len()` bytes, so it does not
+        // SAFETY: this memory of `bytes.len()` bytes has just been allocated, so it does not
         // overlap the caller's bytes.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
         Ok(Self(place.own(HostMemory { memory, bytes: length, context })))
     }
 
-    /// Creates a buffer of `bytes` zeroed bytes. The number of bytes must not be 0. This function
+    /// Creates a zeroed buffer of `bytes` bytes. The number of bytes must not be 0. This function
     /// makes the context current.
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = HostPlace::new()?;
@@ -126,7 +126,7 @@ impl HostBuffer {
     ///
     /// At least `bytes` bytes must be allocated at `from`. The caller must be allowed to read these
     /// bytes in stream order. The buffer must contain at least `bytes` bytes. After an error, the
-    /// caller must keep the buffer alive, and must not access the buffer until the stream has been
+    /// caller must keep the buffer alive and must not access it until the stream has been
     /// synchronized.
     pub unsafe fn read(
         &mut self,
@@ -135,7 +135,7 @@ impl HostBuffer {
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // for as long as the copy may run.
+        // as long as the copy may run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }
@@ -155,7 +155,7 @@ impl HostBuffer {
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // for as long as the copy may run.
+        // as long as the copy may run.
         let copied = unsafe { calls::copy_from_host(to, self.0.memory, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }

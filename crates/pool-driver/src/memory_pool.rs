@@ -49,7 +49,7 @@ impl MemoryPool {
         Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Returns the driver's handle of the memory pool, which stays alive until `self` is dropped.
+    /// Returns the memory pool's driver handle, which stays alive until `self` is dropped.
     #[must_use]
     pub fn handle(&self) -> sys::CUmemoryPool {
         self.0.get()

@@ -1,5 +1,5 @@
-//! Manages page-locked host memory for copies between the host and a device. If a buffer is
-//! forgotten while a copy uses it, its memory is never reused.
+//! Manages page-locked host memory for copies between the host and a device. If a buffer is passed
+//! to `mem::forget` while a copy uses it, its memory is never reused.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 256;
 /// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and the state of the copies that use it.
+/// A [`PageLocked`]'s memory, and the state of the copies that use it.
 struct Buffer {
     memory: HostBuffer,
     /// The offset of the first aligned byte from the beginning of the memory.
@@ -31,12 +31,12 @@ struct Buffer {
 }
 
 impl PageLocked {
-    /// Creates a buffer of `bytes` zeroed bytes, which is aligned to 256 bytes.
+    /// Creates a zeroed buffer of `bytes` bytes, aligned to 256 bytes.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, and the driver's error if
-    /// the driver cannot allocate the memory or create the event.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error if it
+    /// cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
@@ -48,13 +48,12 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. The buffer is busy after
-    /// this call, even if the call returned an error, because the copy may still run after the
-    /// error.
+    /// this call, even if the call returned an error, because the copy may still run.
     ///
     /// # Errors
     ///
     /// Returns the driver's error. If the driver could not record an event after the copy, each
-    /// later query of the buffer tries again to record the event.
+    /// later query of the buffer tries again.
     ///
     /// # Safety
     ///
@@ -132,7 +131,7 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // The allocation has extra bytes, because the driver does not guarantee an alignment of 256
+        // The allocation has extra bytes because the driver does not guarantee an alignment of 256
         // bytes.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
@@ -147,8 +146,8 @@ impl Buffer {
 
     /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
-        // addition to the length. The returned pointer is therefore within the allocation.
+        // SAFETY: the offset is less than `ALIGNMENT`, and the allocation has `ALIGNMENT - 1` bytes
+        // more than the length. The returned pointer is therefore within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
@@ -212,7 +211,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The memory has a separate owner, which frees it or
+    /// Waits for the copies that use the buffer. The memory has a separate owner that frees it or
     /// defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

@@ -13,8 +13,8 @@ use crate::captures_under_way::ContextWait;
 /// is being captured, or if the wait for the stream fails. If a session of this process is
 /// capturing, this function returns `None` without waiting.
 ///
-/// No session can start a capture during this call, so no session captures a stream between the
-/// check and the wait. This function cannot prevent captures that are started without a session.
+/// No session can start a capture during this call, so none captures a stream between the check and
+/// the wait. This function cannot prevent captures started without a session.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

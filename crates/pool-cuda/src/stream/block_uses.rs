@@ -1,7 +1,7 @@
-//! Lists the uses of a pool's blocks by other streams and devices, in the order in which they were
-//! added. Each entry of the list has a number, and the pool reads one entry at a time. The pool
-//! does not borrow the list while it processes an entry. A driver call or a stream's destructor may
-//! run code that adds entries.
+//! Lists the uses of a pool's blocks by other streams and devices, in the order they were added.
+//! Each list entry has a number, and the pool reads one entry at a time. The pool does not borrow
+//! the list while it processes an entry. A driver call or a stream's destructor may run code that
+//! adds entries.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -40,21 +40,20 @@ impl BlockUses {
         self.notes.borrow().is_empty()
     }
 
-    /// Returns `true` if the predicate `is_wanted` accepts any entry.
+    /// Returns `true` if `is_wanted` accepts any entry.
     pub(crate) fn any(&self, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if the predicate `is_wanted` accepts any entry whose number is below
-    /// `number`.
+    /// Returns `true` if `is_wanted` accepts any entry whose number is below `number`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. The method
-    /// returns a copy of the entry, together with the entry's number.
+    /// Starting at the number `from`, returns the first entry that `is_wanted` accepts. This method
+    /// returns a copy of the entry, together with its number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -64,8 +63,8 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first entry that `is_wanted` accepts, starting at the number
-    /// `from`.
+    /// Starting at the number `from`, returns the number of the first entry that `is_wanted`
+    /// accepts.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);
@@ -110,7 +109,7 @@ impl BlockUses {
         Some(notes[place_of(&notes, number)?].1.clone())
     }
 
-    /// Returns `true` if no other strong or weak reference to the entry's stream exists.
+    /// Returns `true` if there is no other strong or weak reference to the entry's stream.
     fn is_alone(&self, number: u64) -> bool {
         let mut notes = self.notes.borrow_mut();
         let Some(place) = place_of(&notes, number) else { return false };

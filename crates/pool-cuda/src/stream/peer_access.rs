@@ -1,5 +1,5 @@
-//! Gives kernels of one device access to the memory of another device's pools. One driver call
-//! enables this access. The way in which the memory was allocated determines the call.
+//! Gives one device's kernels access to the memory of another device's pools. One driver call
+//! enables this access. The call depends on how the memory was allocated.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Allows the kernels of another device to read and write the memory of this device's pools.
-    /// The access covers all existing and future pools whose streams belong to this `CudaDevice` or
+    /// Allows another device's kernels to read and write the memory of this device's pools. The
+    /// access covers all existing and future pools with streams that belong to this `CudaDevice` or
     /// to its clones.
     ///
     /// After this call, views can be passed to streams of the other device with
@@ -23,8 +23,8 @@ impl CudaDevice {
     /// call, a kernel on the other device faults if it accesses an address in this device's memory.
     /// Copies between devices do not need this access.
     ///
-    /// Call this method again to enable access in the reverse direction, or for a third device. The
-    /// access stays enabled for as long as the device's memory pool exists.
+    /// Call this method again to enable access in the opposite direction, or for a third device.
+    /// The access stays enabled as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
     /// all memory that any code allocates in the device's context without a memory pool. Access

@@ -1,4 +1,4 @@
-//! Stores shapes in device memory, from which kernels read the lengths and strides of arrays with a
+//! Stores shapes in device memory, where kernels can read the lengths and strides of arrays with a
 //! dynamic rank. Each entry of the shape cache contains the address of one shape on the device. The
 //! pool therefore copies each cached shape to the device only once.
 
@@ -11,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
-/// The lengths and strides of an array, which are stored in device memory. All numbers are `u64`s,
-/// in this order: the rank r, a start offset of 0, r lengths, and r row-major strides in elements.
-/// You can pass a `DeviceShape` to a kernel on the pool's stream.
+/// The lengths and strides of an array, stored in device memory. All numbers are `u64`s, in this
+/// order: the rank r, a start offset of 0, r lengths, and r row-major strides in elements. You can
+/// pass a `DeviceShape` to a kernel on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -35,7 +35,7 @@ impl DeviceShape<'_> {
     }
 }
 
-/// An array with a dynamic rank, whose shape is also stored on the device.
+/// An array with a dynamic rank and with its shape also stored on the device.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShapedArray<'s, T> {
@@ -48,10 +48,10 @@ pub struct ShapedArray<'s, T> {
 /// A trait that adds a method to `Scope` for arrays whose shapes kernels can read from device
 /// memory.
 pub trait AcquireShaped<'s> {
-    /// Acquires an array with a dynamic rank, without initializing its elements, together with its
-    /// shape on the device.
+    /// Acquires an array with a dynamic rank, together with its shape on the device, without
+    /// initializing the elements.
     ///
-    /// The method does not copy the shape to the device if the slot has already stored this shape.
+    /// This method does not copy the shape to the device if the slot already stores it.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Policies for reusing the bytes of an arena.
+//! The policies that determine when an arena reuses bytes.
 
 use super::plan::ArenaPlan;
 
@@ -12,8 +12,8 @@ pub enum ArenaPolicy {
     Monotone,
     /// The arena reuses the bytes of its last region as soon as that region is deallocated. This
     /// policy is correct for a capture on a single stream, because the graph executes its nodes in
-    /// the order of the calls. This policy is not correct for a capture that forks into several
-    /// streams, so [`forked`](crate::CudaArena::forked) returns an error.
+    /// call order. This policy is not correct for a capture that forks into several streams, so
+    /// [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
     /// The arena follows a plan that was computed from the order of the graph's nodes.
     Planned(ArenaPlan),

@@ -14,14 +14,14 @@ pub struct ArenaRegion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deallocation {
-    /// The address was the start of a live region of this arena. The call has deallocated this
+    /// The address was the start of a live region of this arena. This call has deallocated the
     /// region.
     Region {
         /// The size of the region in bytes, rounded up to a multiple of 256.
         bytes: u64,
     },
-    /// No live region of the arena begins at the address. The call changed nothing except the
-    /// arena's statistics.
+    /// No live region of the arena begins at the address. The call changed only the arena's
+    /// statistics.
     Foreign,
 }
 

@@ -1,4 +1,4 @@
-//! An address range that a lease keeps alive.
+//! Address ranges that leases keep alive.
 
 /// A range of addresses that a lease keeps alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Allocation requests, whose sizes and alignments are checked and rounded here.
+//! Allocation requests with checked and rounded sizes and alignments.
 
 use std::alloc::Layout;
 
@@ -10,8 +10,8 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// The granularity and the minimum alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The number of bytes that a pool usually requests from its source in one call. For blocks larger
-/// than this size, the pool requests more bytes.
+/// The number of bytes that a pool usually requests from its source at a time. For larger blocks,
+/// the pool requests more bytes.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
 /// The layout of a block: a size (`u64`), a size with an alignment (`(u64, u64)`), or a [`Layout`].
@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The size that a free range must have for the block to fit. A free range of this size is
-    /// sufficient regardless of its start address.
+    /// The minimum size of a free range that can hold the block. A free range of this size is large
+    /// enough regardless of its start address.
     pub(crate) anywhere: u64,
 }
 

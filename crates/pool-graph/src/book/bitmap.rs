@@ -1,9 +1,9 @@
-//! A set of small numbers. A search for the next member needs only a few memory reads. Level 0
-//! stores one bit for each number, and two summary levels mark the words that are not zero.
+//! A set of small numbers. Finding the next member takes only a few memory reads. Level 0 stores
+//! one bit for each number, and two summary levels mark the words that are not zero.
 
 const BITS: usize = u64::BITS as usize;
 
-/// A set of numbers below a bound of at most 64³.
+/// A set of numbers that are smaller than a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
     /// One bit for each number below the bound, followed by two summary levels. Each bit of a

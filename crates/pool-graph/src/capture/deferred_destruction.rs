@@ -1,8 +1,8 @@
-//! A guard that retries deferred destructions after a capture has ended.
+//! Retrying deferred destructions after a capture has ended.
 
 use pool_driver::leftovers::give_back_leftovers;
 
-/// A guard that retries deferred destructions when it is dropped at the end of a capture.
+/// A guard that, when dropped at the end of a capture, retries deferred destructions.
 #[derive(Debug)]
 pub(crate) struct DeferredDestruction;
 

@@ -1,5 +1,5 @@
-//! Deferred destruction of graphs. The objects of a dropped graph use the queue of deferred frees
-//! in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
+//! Deferred destruction of graphs. A dropped graph's objects use the queue of deferred frees in
+//! `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
 //! therefore destroyed only while no capture is in progress in the process.
 
 use std::mem;
@@ -19,9 +19,9 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The objects of a dropped graph, or the objects that an update has replaced. The objects are
-/// dropped in the order of their declaration. Only the driver's handles must be kept until other
-/// captures have ended. Memory and blocks are released as soon as no run of the graph uses them.
+/// A dropped graph's objects, or the objects that an update has replaced. The objects are dropped
+/// in declaration order. Only the driver's handles must stay alive until other captures have ended.
+/// Memory and blocks are released as soon as no run of the graph uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
@@ -44,8 +44,8 @@ pub(crate) struct GraphLeftovers {
 pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
-    /// Destroys the objects immediately, or when the last capture of the process ends. The call
-    /// first waits for the graph's runs, because the caller will drop the graph's state next.
+    /// Destroys the objects immediately, or when the last capture in the process ends. The call
+    /// first waits for the graph's runs, because the caller drops the graph's state next.
     pub(crate) fn end(self, place: LeftoversPlace) {
         drop(place.own(self));
         give_back_leftovers();
@@ -76,12 +76,12 @@ impl Resource for GraphLeftovers {
     }
 }
 
-/// A capture of a session's streams. Dropping this value ends the capture, and destroys objects
+/// A capture of a session's streams. Dropping this value ends the capture and destroys objects
 /// whose destruction was deferred until then.
 #[derive(Debug)]
 pub(crate) struct ActiveCapture {
-    // Rust drops fields in the order of their declaration. The streams must no longer be captured
-    // when the deferred objects are destroyed.
+    // Rust drops fields in the order of their declaration. The streams' captures must have ended
+    // before the deferred objects are destroyed.
     streams: CapturedStreams,
     _deferred: DeferredDestruction,
 }

@@ -1,6 +1,6 @@
-//! The allocation of blocks. The pool requests memory from the source if necessary. The pool does
-//! not hold its lock during such a request, so it counts the requested bytes as reserved in
-//! advance.
+//! The allocation of blocks. A pool requests memory from its source when its own memory is
+//! insufficient. The pool does not hold its lock during such a request, so it counts the requested
+//! bytes as reserved beforehand.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
 //! and the second is for the minimum size. The third request is for the minimum size again, after
@@ -17,9 +17,9 @@ use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 use crate::book::{AllocationStep, Book, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
-/// Requests the initial chunks of a new pool. If the source does not have enough memory, the
-/// function returns the source's error. If the host cannot allocate memory for the records, the
-/// pool starts with fewer chunks.
+/// Requests a new pool's initial chunks. If the source does not have enough memory, the function
+/// returns the source's error. If the host cannot allocate memory for the records, the pool starts
+/// with fewer chunks.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     book: &mut Book,
@@ -56,7 +56,7 @@ fn has_room(book: &mut Book, growth: Growth) -> bool {
     true
 }
 
-/// Returns a block from the pool's memory, or from memory that is requested from the source.
+/// Returns a block from the pool's memory, or from memory newly requested from the source.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
@@ -94,8 +94,8 @@ pub(crate) fn allocate<M: MemorySource>(
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
                     // The book reports a failure only after the source has refused a request. If a
-                    // bug makes the book fail earlier, this branch returns an error, so that the
-                    // loop ends.
+                    // bug makes the book fail earlier, this branch ends the loop by returning an
+                    // error.
                     None => book.capacity_exceeded(request),
                 });
             }
@@ -119,8 +119,8 @@ impl<E> Refusal<E> {
     }
 }
 
-/// A growth in progress. Dropping this value (even during a panic) makes the book record the end of
-/// the growth, and notifies the waiting threads.
+/// A growth in progress. Dropping this value (even during a panic) records the end of the growth in
+/// the book and notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
@@ -136,8 +136,8 @@ impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     }
 }
 
-/// Requests memory from the source, and creates the requested block in the new memory. The inner
-/// result contains the source's error if the source refuses the request.
+/// Requests memory from the source and creates the requested block in it. The inner result contains
+/// the source's error if the source refuses the request.
 fn grow<M: MemorySource>(
     shared: &Shared<M>,
     growth: Growth,
@@ -163,8 +163,7 @@ fn grow<M: MemorySource>(
     let mut book = match book {
         Ok(book) => book,
         Err(error) => {
-            // SAFETY: the source has just returned this range, and no block has been created in the
-            // range.
+            // SAFETY: the source has just returned this range, and it contains no block yet.
             unsafe { shared.source.free(address, growth.bytes) };
             return Err(error);
         }

@@ -1,5 +1,4 @@
-//! The state that a pool shares with its leases: the locked book and the source of the pool's
-//! memory.
+//! The state that a pool shares with its leases: the locked book and the pool's memory source.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
 
@@ -17,7 +16,7 @@ pub(crate) struct Shared<M: MemorySource> {
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease, and frees all memory that only this lease kept alive.
+    /// Ends a lease and frees all memory that only this lease kept alive.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.book.lock().end_lease(blocks);
         self.give_back(idle);
@@ -42,10 +41,10 @@ impl<M: MemorySource> Shared<M> {
         let _call = SourceCall::begin();
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the book releases each range once and as a whole, after the last block in the
-            // range has been returned. Code that returns a block promises that no work uses this
-            // block anymore. A captured graph that uses the range holds a lease. The book does not
-            // release a range with leased blocks.
+            // SAFETY: the book releases each range exactly once, as a whole, and only after the
+            // last block in the range has been returned. Code that returns a block guarantees that
+            // no work uses it anymore. A captured graph that uses the range holds a lease on it.
+            // The book does not release a range with leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

@@ -1,5 +1,5 @@
-//! The verifier's input, which consists of the order of a graph's nodes, the regions of an arena,
-//! and the nodes' memory accesses.
+//! The verifier's input: the order of a graph's nodes, the regions of an arena, and the nodes'
+//! memory accesses.
 
 /// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,19 +30,19 @@ pub struct RegionLayout {
     /// The size of the region in bytes.
     pub bytes: u64,
     /// The nodes that are known to use the region. The verifier checks that the graph's edges order
-    /// these nodes as `after` and `until` specify. For any other uses of the region, the verifier
-    /// trusts `after` and `until`.
+    /// these nodes as specified by `after` and `until`. For any other uses of the region, the
+    /// verifier trusts `after` and `until`.
     pub uses: Vec<usize>,
     /// The nodes that precede every use of the region. The edges must show that each of these nodes
-    /// belongs to `until` or precedes a node in `until`.
+    /// belongs to `until` or precedes a node in it.
     pub after: Vec<usize>,
     /// The nodes that use the region last. Every node that uses the region belongs to this list or
-    /// precedes a node in this list. If the list is empty, no node uses the region. If a node in
-    /// this list does not follow all nodes in `after`, it does not count as a use.
+    /// precedes a node in it. If the list is empty, no node uses the region. A node in this list
+    /// that does not follow all nodes in `after` does not count as a use.
     pub until: Vec<usize>,
 }
 
-/// A range of bytes in the arena that a node's parameters refer to.
+/// A range of bytes in the arena that appears in a node's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The number of the node that performs the access.

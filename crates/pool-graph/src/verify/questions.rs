@@ -7,7 +7,7 @@ use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// The order of a graph's nodes and the regions of a layout, prepared for queries.
+/// The order of a graph's nodes and a layout's regions, prepared for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
@@ -24,11 +24,11 @@ enum Set {
     /// The nodes in a region's `after` list. The node must be in this list or precede a node in
     /// this list.
     Beginning(usize),
-    /// The single node at this position.
+    /// The single node at a position.
     Node(usize),
 }
 
-/// The nodes of a region at which paths must start.
+/// The nodes of a region from which paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -84,7 +84,7 @@ impl<'a> Questions<'a> {
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Returns, for each pair of regions, whether the first region is before the second. The first
+    /// For each pair of regions, returns `true` if the first region is before the second. The first
     /// region is before the second if all last uses of the first region complete before the second
     /// region begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
@@ -106,8 +106,9 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns, for each access, whether the region owns the accessed bytes during the access. Each
-    /// access consists of the position of its node and the region that contains the accessed bytes.
+    /// For each access, returns `true` if the region owns the accessed bytes during the access.
+    /// Each access consists of the position of its node and the region that contains the accessed
+    /// bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

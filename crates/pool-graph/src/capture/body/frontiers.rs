@@ -1,7 +1,7 @@
-//! The last nodes that a capture's own work has added to the capture's streams. If other code
-//! enqueues work on these streams, even through safe library calls, the work becomes part of the
-//! graph. No caller has promised that the memory of this node stays valid. The capture fails if
-//! this module detects such work.
+//! The last nodes that the capture's own work has added to its streams. If other code enqueues work
+//! on these streams, even through safe library calls, the work becomes part of the graph. For such
+//! a node, no caller has guaranteed that its memory stays valid. The capture fails if this module
+//! detects such work.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ enum Frontier {
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
-    /// Work is being added to the stream, or it is unknown whether work has been added.
+    /// The capture is adding work to the stream, or may have added some.
     Moving,
 }
 
@@ -42,8 +42,8 @@ impl Frontiers {
     }
 
     /// Checks that a stream's last nodes are those that the capture has recorded, and returns their
-    /// handles. If `begun` is `true`, the stream must take part in the capture. On a stream outside
-    /// the capture, work would run immediately instead of being captured.
+    /// handles. If `begun` is `true`, the stream must take part in the capture. Work on a stream
+    /// outside the capture would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],

@@ -1,4 +1,4 @@
-//! The memory and the streams that a body uses. A capture uses an arena and the session's streams,
+//! The memory and streams that a body uses. A capture uses an arena and the session's streams,
 //! whereas a dry run uses only addresses.
 
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use crate::capture::error::CaptureError;
 
 /// The source of a body's memory, and the state of its streams.
 pub(super) enum Medium {
-    /// A dry run, whose addresses do not refer to real memory. This number is the address of the
-    /// next temporary.
+    /// A dry run, whose addresses do not refer to real memory. The address of the next temporary.
     Dry(u64),
     /// A real capture, which is in progress in the driver.
     Live(LiveCapture),
@@ -25,7 +24,7 @@ pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
     /// The event that makes one stream of the capture wait for another.
     pub(super) event: Arc<Event>,
-    /// The last nodes that the capture's own work has added to the streams.
+    /// The last nodes that the capture's own work has added to its streams.
     pub(super) frontiers: Frontiers,
 }
 

@@ -1,4 +1,4 @@
-//! Declarations of the memory that an operation of a body uses.
+//! Declarations of the memory that a body's operations use.
 
 use std::marker::PhantomData;
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-/// The streams of a capture and the operations on them. The capture begins on the first stream.
+/// A capture's streams and the operations on them. The capture begins on the first stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     lines: Vec<Line>,
@@ -15,14 +15,14 @@ pub(crate) struct Model {
     streams: Vec<u32>,
 }
 
-/// The model of one of the capture's streams.
+/// A model of one of the capture's streams.
 #[derive(Clone, Debug, Default)]
 struct Line {
     /// `true` once the stream has become part of the capture.
     begun: bool,
     /// The numbers of the operations that the stream's next operation depends on.
     frontier: BTreeSet<usize>,
-    /// For each stream of the capture, the number of its operations that precede this stream's next
+    /// For each stream of the capture, the number of operations that precede this model's next
     /// operation.
     seen: Vec<usize>,
 }
@@ -62,9 +62,9 @@ impl Model {
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records that the stream `later` is about to wait for `earlier`, although the driver may
-    /// refuse the wait. If `later` is already part of the capture, the model does not rely on this
-    /// wait, and requires another wait when the order is needed.
+    /// Records that `later` is about to wait for `earlier`; the driver may still refuse the wait.
+    /// If `later` is already part of the capture, the model does not rely on this wait and requires
+    /// another one when the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Records that the stream `later` has waited for the stream `earlier`.
+    /// Records that `later` has waited for `earlier`.
     pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
         self.come_behind(later, earlier);
         let seen = self.lines[earlier].seen.clone();
@@ -84,8 +84,7 @@ impl Model {
         }
     }
 
-    /// Orders the next operation on the stream `later` after all operations on the stream
-    /// `earlier`.
+    /// Orders the next operation on `later` after all operations on `earlier`.
     fn come_behind(&mut self, later: usize, earlier: usize) {
         let frontier = self.lines[earlier].frontier.clone();
         self.lines[later].frontier.extend(frontier);

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CaptureStream(pub(super) usize);
 
-/// An identifier for host memory that the graph copies to the device during each replay.
+/// An identifier for host memory that the graph copies to the device in each replay.
 /// [`CapturedGraph::set_argument`](crate::CapturedGraph::set_argument) changes the contents of this
 /// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
