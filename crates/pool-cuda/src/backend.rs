@@ -178,10 +178,10 @@ unsafe impl PoolBackend for Cuda {
 
 // SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` contains only an
 // address. Each address within an allocation is therefore a valid block that ends at the end of the
-// allocation. Every method except `free` accepts such an address as a block. All contexts that
-// cudarc creates use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and
-// host memory therefore share one address space, with host memory in its lower half. Views call
-// only the `pool_context`, `block_of`, and `arm_bytes` methods of their `SlotRef`.
+// allocation. Every method except `free` accepts such an address as a block. All contexts created
+// by cudarc use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and host
+// memory therefore share one address space, with host memory in its lower half. Views call only the
+// `pool_context`, `block_of`, and `arm_bytes` methods of their `SlotRef`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

@@ -37,7 +37,7 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`] or
+    /// Returns [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`], or
     /// [`CudaError::NoDevice`], depending on the cause.
     pub fn device_count() -> Result<u32, CudaError> {
         library::device_count()
@@ -72,7 +72,7 @@ impl Cuda {
         give_back_leftovers()
     }
 
-    /// Returns the number of deferred frees of each kind, without calling the driver.
+    /// Returns the number of deferred frees of each kind without calling the driver.
     #[must_use]
     pub fn leftovers() -> Leftovers {
         leftovers()

@@ -4,8 +4,7 @@
 //! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
 //! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
 //! loop in steady state needs no events, no waits, and no driver calls for memory. If work on
-//! another stream uses the pool's memory, the pool orders the two streams with each other (see
-//! [`record_use`]).
+//! another stream uses the pool's memory, the pool orders the two streams (see [`record_use`]).
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -34,9 +33,9 @@
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
 //!
-//! `trim`, `compact` and `clear` block until the pool's stream has completed its work and the freed
-//! memory has been released to the device. All other operations of a pool block the host only in
-//! three cases:
+//! `trim`, `compact`, and `clear` block until the pool's stream has completed its work and the
+//! freed memory has been released to the device. All other operations of a pool block the host only
+//! in three cases:
 //!
 //! - The host reads a view.
 //! - The pool cannot determine when another stream finishes using its memory (see [`announce`]).

@@ -15,8 +15,8 @@ use crate::stream::device_stream::DeviceStream;
 /// A watch that is notified of each block of a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool. A `SharedStream` creates a context for each array of
-/// the pool.
+/// The device and the stream of a shared pool. A `SharedStream` creates a context for each of the
+/// pool's arrays.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,

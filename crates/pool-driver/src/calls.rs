@@ -96,7 +96,7 @@ pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
 ///
 /// # Safety
 ///
-/// The memory pool must be alive, and must belong to the stream's device.
+/// The memory pool must be alive and must belong to the stream's device.
 pub unsafe fn allocate_in_order(
     pool: sys::CUmemoryPool,
     bytes: usize,
@@ -238,7 +238,7 @@ pub unsafe fn copy_between_devices(
 ///
 /// # Safety
 ///
-/// The host range must be page-locked, and must not be written or freed until the copy has
+/// The host range must be page-locked and must not be written or freed until the copy has
 /// completed. The safety contract of [`set_bytes`] applies to the device range.
 pub unsafe fn copy_from_host(
     to: Address,
@@ -256,7 +256,7 @@ pub unsafe fn copy_from_host(
 ///
 /// # Safety
 ///
-/// The host range must be page-locked, and must not be accessed or freed until the copy has
+/// The host range must be page-locked and must not be accessed or freed until the copy has
 /// completed. The device range must be allocated, and the caller must be allowed to read it in
 /// stream order.
 pub unsafe fn copy_to_host(

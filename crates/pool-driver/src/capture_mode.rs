@@ -3,7 +3,7 @@
 use cudarc::driver::sys;
 
 /// Runs a closure that calls the driver while the calling thread is in the relaxed capture mode. In
-/// any other mode, a capture of an unrelated stream would forbid some driver calls, and these calls
+/// any other mode, a capture of an unrelated stream would forbid some driver calls, and such a call
 /// would invalidate the capture. A capture in the thread-local mode forbids these calls only on its
 /// own thread. A capture in the global mode also forbids them on all other threads.
 ///

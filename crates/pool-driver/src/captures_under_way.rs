@@ -1,4 +1,4 @@
-//! Prevents waits for a whole context during the captures of sessions, because such a wait would
+//! Coordinates session captures with waits for a whole context, because such a wait would
 //! invalidate any capture in the context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the
@@ -25,7 +25,7 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Represents a capture by a session. While this value exists, no pool waits for a whole context.
+/// Represents a session's capture. While this value exists, no pool waits for a whole context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());

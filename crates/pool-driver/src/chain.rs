@@ -15,7 +15,7 @@ use pool_core::reserve;
 
 use crate::error::CudaError;
 
-/// A linked list whose links are in no particular order.
+/// A linked list with links in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
 /// A link of the chain. Each link is the only element of a `Vec`. Unlike allocating a `Box`,
@@ -69,7 +69,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Moves all links of another chain into this chain.
+    /// Moves all of another chain's links into this chain.
     pub fn add(&mut self, mut other: Self) {
         while let Some(mut link) = other.pop() {
             if let Some(first) = link.0.first_mut() {

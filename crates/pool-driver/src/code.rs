@@ -33,7 +33,7 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// If a capture caused the code, returns the usual cause and a remedy; otherwise, returns
+    /// Returns the usual cause and a remedy if a capture caused the code; otherwise, returns
     /// `None`.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
@@ -107,7 +107,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// The numbers and names of the codes, sorted by number.
+/// The codes' numbers and names, sorted by number.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),

@@ -1,4 +1,4 @@
-//! Checks which context is used, and makes a context current on the calling thread.
+//! Checks the contexts of streams, and makes a context current on the calling thread.
 //!
 //! The handle of a default stream refers to a different stream in each context, and some driver
 //! calls use the current context. Each function makes its context current immediately before it

@@ -21,7 +21,7 @@ pub(crate) struct CopyCompletion {
     last_copy: Event,
     /// `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy whose event could not be recorded, or `None` if there is no
+    /// The stream of a pending copy for which no event could be recorded, or `None` if there is no
     /// such copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// `true` if a copy has become a node of a graph, because other code was capturing the stream.
@@ -114,9 +114,9 @@ impl CopyCompletion {
     }
 
     /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
-    /// of a captured copy returns error 907 until the capture ends. After the end of the capture,
-    /// each query of the event returned error 1 on an H200 with driver 580. If error 1 has another
-    /// cause, a second query of the event succeeds.
+    /// of a captured copy returns error 907 until the capture ends. On an H200 with driver 580,
+    /// each query of the event returned error 1 after the end of the capture. If error 1 has
+    /// another cause, a second query of the event succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

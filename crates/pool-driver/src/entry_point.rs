@@ -53,8 +53,8 @@ impl<F: Copy> EntryPoint<F> {
             None => self.find()?,
         };
         // SAFETY: the driver returned this address for the function with this name and version.
-        // `new` requires that `F` is the function's type, and `SIZE` checks that `F` is as large as
-        // a pointer. The function stays loaded, because cudarc never unloads libraries.
+        // `new` requires `F` to be the function's type, and `SIZE` checks that `F` is as large as a
+        // pointer. The function stays loaded, because cudarc never unloads libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 

@@ -68,7 +68,7 @@ pub enum CudaError {
     NoSuchDevice {
         /// The ordinal that was requested.
         asked: u32,
-        /// The number of devices that the driver reports.
+        /// The number of devices reported by the driver.
         count: u32,
     },
     /// The device has too little memory for a block.
@@ -178,7 +178,7 @@ pub enum CudaError {
         /// The maximum number of axes.
         most: usize,
     },
-    /// A call to a driver function failed.
+    /// A driver call failed.
     #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the driver function.

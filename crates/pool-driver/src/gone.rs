@@ -34,8 +34,8 @@ pub(crate) fn is_current_gone(error: &CudaError) -> bool {
         && asked().is_err_and(|error| error.code().is_some_and(says_gone))
 }
 
-/// Returns `Ok` if the context has been destroyed or lost, and otherwise returns the given result.
-/// The result must come from freeing a resource of the context, or from waiting for the context.
+/// Returns `Ok` if the context has been destroyed or lost; otherwise, returns the given result. The
+/// result must come from freeing a resource in the context or from waiting for the context.
 ///
 /// # Errors
 ///

@@ -50,8 +50,7 @@ impl GuardEvent {
         Ok(Self(place.own(Handle(home))))
     }
 
-    /// Returns the address of cudarc's event. The address is valid until the `GuardEvent` is
-    /// dropped.
+    /// Returns the cudarc event's address. The address is valid until the `GuardEvent` is dropped.
     #[must_use]
     pub fn place(&self) -> NonNull<CudaEvent> {
         NonNull::from(self.0.event()).cast()
@@ -109,7 +108,7 @@ impl UseEnd {
         unsafe { is_recorded(self.0) }
     }
 
-    /// Makes a stream wait for the event, and makes the stream's context current.
+    /// Makes a stream wait for the event and makes the stream's context current.
     ///
     /// # Safety
     ///

@@ -1,7 +1,7 @@
-//! Manages page-locked host memory, and blocking copies to and from it. Each buffer is freed
-//! exactly once, either immediately or later. The owner of a buffer detects when the last copy that
-//! uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph frees
-//! its buffers after its runs. A [`PageLocked`] records an event after its copies.
+//! Manages page-locked host memory and blocking copies to and from it. Each buffer is freed exactly
+//! once, either immediately or later. The owner of a buffer detects when the last copy that uses
+//! the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph frees its
+//! buffers after its runs. A [`PageLocked`] records an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -43,7 +43,7 @@ impl Resource for HostMemory {
         Some(&self.context)
     }
 
-    /// Frees the memory. The owner of the buffer must ensure that no copy is pending.
+    /// Frees the memory. The buffer's owner must ensure that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         // SAFETY: `allocate_host` returned the memory in this context, and the caller guarantees
         // that the memory has not been freed. The code that enqueued copies guarantees that none of

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftoverKind {
-    /// The blocks of a dropped pool, which count as one resource.
+    /// A dropped pool's blocks, which count as one resource.
     PoolBlocks,
     /// An event of the driver.
     Event,
@@ -26,8 +26,8 @@ pub enum LeftoverKind {
     /// The resources of a graph or of an update that could not be freed. These resources remain if
     /// a capture was in progress, or if the wait for the graph's runs failed.
     GraphRuns,
-    /// Memory from other code that was passed to a session, and values that a graph kept alive.
-    /// These values include the modules of kernels.
+    /// Memory that other code passed to a session, and values that a graph kept alive. These values
+    /// include the modules of kernels.
     OwnedMemory,
 }
 

@@ -2,7 +2,7 @@
 //! driver's library, wraps the driver's functions with typed errors, owns the driver's resources,
 //! and manages the queue of deferred frees.
 //!
-//! This crate is an internal part of `pool-cuda` and `pool-graph`, and has no stable API. Any
+//! This crate is an internal part of `pool-cuda` and `pool-graph` and has no stable API. Any
 //! release may change this crate without notice. `pool-cuda` and `pool-graph` re-export the types
 //! that users need.
 //!

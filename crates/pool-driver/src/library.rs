@@ -50,7 +50,7 @@ fn is_present() -> bool {
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
-/// Starts the driver, and checks that the driver supports the given version of CUDA.
+/// Starts the driver and checks that it supports the given version of CUDA.
 ///
 /// # Errors
 ///

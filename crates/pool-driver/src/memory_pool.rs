@@ -14,7 +14,7 @@ use crate::handle::{ContextHandle, HandleKind};
 use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 use crate::versioned::create_memory_pool;
 
-/// The memory pool that belongs to one `CudaDevice` of `pool-cuda`.
+/// The memory pool that belongs to one of `pool-cuda`'s `CudaDevice`s.
 #[derive(Debug)]
 pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 

@@ -24,7 +24,7 @@ pub struct PageLocked(ResourceOwner<Buffer>);
 /// A [`PageLocked`]'s memory, and the state of the copies that use it.
 struct Buffer {
     memory: HostBuffer,
-    /// The offset of the first aligned byte from the beginning of the memory.
+    /// The offset of the first aligned byte from the start of the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
@@ -58,7 +58,7 @@ impl PageLocked {
     /// # Safety
     ///
     /// At least `bytes` bytes must be allocated at `to`. The caller must be allowed to write these
-    /// bytes in stream order. The buffer must not be busy, and must contain at least `bytes` bytes.
+    /// bytes in stream order. The buffer must not be busy and must contain at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -163,7 +163,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
         // stays busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
@@ -181,7 +181,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
         // stays busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))

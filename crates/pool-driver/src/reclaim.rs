@@ -77,7 +77,7 @@ impl Reclaim {
         self.streams_waited.into()
     }
 
-    /// Returns the number of streams that the host skipped, because they were being captured or the
+    /// Returns the number of streams that the host skipped because they were being captured or the
     /// wait failed.
     #[must_use]
     pub fn streams_captured(&self) -> usize {

@@ -170,7 +170,7 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 ///
 /// # Safety
 ///
-/// The event must be alive, and must have been created without `CU_EVENT_DISABLE_TIMING`.
+/// The event must be alive and must have been created without `CU_EVENT_DISABLE_TIMING`.
 pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;

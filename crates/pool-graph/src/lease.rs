@@ -40,9 +40,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// Returns an error if one of the blocks belongs to another pool, has already been returned, or
-    /// was freed by a reset. If the call fails, none of the blocks is leased. The call also fails
-    /// if the host cannot allocate memory for the lease, or if the pool has been [disposed
-    /// of](Self::dispose).
+    /// was freed by a reset. If the call fails, no block is leased. The call also fails if the host
+    /// cannot allocate memory for the lease, or if the pool has been [disposed of](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
@@ -107,9 +106,9 @@ impl<M: MemorySource> Lease<M> {
 
     /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// If the lease holds blocks of a pool, this check always succeeds, because leased blocks
-    /// cannot be reused. If the lease holds an arena, the check fails after a reset, because the
-    /// arena may then reuse the leased bytes.
+    /// If the lease holds a pool's blocks, this check always succeeds, because leased blocks cannot
+    /// be reused. If the lease holds an arena, the check fails after a reset, because the arena may
+    /// then reuse the leased bytes.
     ///
     /// # Errors
     ///

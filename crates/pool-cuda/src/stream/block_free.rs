@@ -22,8 +22,8 @@ use crate::stream::shape_cells::Slab;
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream of this device, and must not have been freed. Each use of the block must have completed,
-/// been enqueued on the pool's stream, or been recorded as a use by another stream.
+/// stream and device, and must not have been freed. Each use of the block must have completed, been
+/// enqueued on the pool's stream, or been recorded as a use by another stream.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -48,10 +48,10 @@ pub(crate) unsafe fn free_block(
 /// stream is being captured. During a capture, the free would become a node of the graph.
 ///
 /// The pool itself stores the blocks with deferred frees, and does not add them to the process's
-/// queue of deferred frees. Each free reads the pool's list of other streams, which no other thread
-/// may access. The pool retries deferred frees whenever it allocates, frees, or trims memory, and
-/// stores the errors of failed attempts. Dropping the pool adds its remaining blocks to the
-/// process's queue as [`OrphanBlocks`].
+/// queue of deferred frees. Each free reads the pool's list of other streams, and no other thread
+/// may access that list. The pool retries deferred frees whenever it allocates, frees, or trims
+/// memory, and stores the errors of failed attempts. Dropping the pool adds its remaining blocks to
+/// the process's queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -69,12 +69,12 @@ impl DeferredFrees {
         Chain::of(0)
     }
 
-    /// Stores the link of a newly allocated block.
+    /// Stores a newly allocated block's link.
     pub(crate) fn keep_spare(&self, spare: Chain<Address>) {
         link(&self.spares, spare);
     }
 
-    /// Drops the link of a freed block.
+    /// Drops a freed block's link.
     pub(crate) fn drop_spare(&self) {
         drop(unlink(&self.spares));
     }
@@ -129,7 +129,7 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
 pub(crate) struct OrphanBlocks {
     /// The addresses of the blocks with deferred frees.
     pub(crate) addresses: Chain<Address>,
-    /// The blocks that store the shapes of arrays.
+    /// The blocks that store shapes of arrays.
     pub(crate) slabs: Chain<Slab>,
     pub(crate) other_streams: OtherStreams,
     pub(crate) stream: Arc<CudaStream>,
@@ -143,7 +143,7 @@ impl Resource for OrphanBlocks {
         Some(self.device.context())
     }
 
-    /// Frees all blocks that can be freed now, and retains the remaining blocks.
+    /// Frees all blocks that can be freed now and retains the remaining blocks.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { addresses, slabs, other_streams, stream, device } = self;
         if is_capturing(stream)? {
@@ -159,8 +159,8 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Frees each block, and retains only the blocks that could not be freed. Returns the first error
-/// if any block could not be freed.
+/// Frees each block and retains only the blocks that could not be freed. Returns the first error if
+/// any block could not be freed.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

@@ -5,7 +5,7 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A source of memory that the pool of a [`DeviceStream`](crate::DeviceStream) uses instead of the
+/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses in place of the
 /// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source allocates
 /// without calling the driver, so the pool can allocate while its stream is being captured.
 ///
@@ -17,7 +17,7 @@ use pool_driver::error::CudaError;
 /// - The address that [`allocate`](Self::allocate) returns is a multiple of 256 and is valid in the
 ///   context of the source's stream. Until the memory is [freed](Self::free), no other owner uses
 ///   the bytes that the pool's views cover. The memory stays valid until all work enqueued on the
-///   stream before the free has completed. If the stream is captured, the memory stays valid for as
+///   stream before the free has completed. If the stream is captured, the memory stays valid as
 ///   long as the graph exists.
 /// - A dry source ([`is_dry`](Self::is_dry)) does not have to provide these guarantees. A dry
 ///   source's addresses do not refer to real memory, and the enqueued work never runs.
@@ -76,9 +76,9 @@ pub unsafe trait BlockSource: Send + 'static {
     /// A source that cannot keep the module loaded must make the capture fail.
     fn keep_function(&self, function: &CudaFunction);
 
-    /// Enqueues a copy of these bytes on the pool's stream. The bytes are the elements of a fill,
-    /// or a shape. Every launch of the captured graph repeats the copy, so the source must retain
-    /// the bytes. If the source is dry, this method does nothing.
+    /// Enqueues a copy of these bytes on the pool's stream. The bytes contain either the elements
+    /// of a fill or a shape. Every launch of the captured graph repeats the copy, so the source
+    /// must retain the bytes. If the source is dry, this method does nothing.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use pool_driver::guard_event::UseEnd;
 
 use crate::stream::announced_streams::{announce, find_announced};
 
-/// A stream or a device that uses a block of the pool.
+/// A stream or device that uses one of the pool's blocks.
 #[derive(Clone, Debug)]
 pub(crate) enum BlockUser {
     /// A stream that this value keeps alive.
@@ -61,13 +61,13 @@ impl BlockUser {
         Self::Stream(Arc::clone(stream))
     }
 
-    /// Returns `true` if both users use the same stream. Work on a single stream is always executed
-    /// in order.
+    /// Returns `true` if both users use the same stream. Work on a single stream always runs in
+    /// order.
     pub(crate) fn is_same_stream(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams of
+    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
     /// one context may be different streams. The host waits for both streams at once, but their
     /// work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
@@ -90,7 +90,7 @@ impl BlockUser {
     /// it waits for the stream. Another thread may launch work on the stream and drop its reference
     /// at any time. The pool's check can run before or after the other thread drops its reference:
     ///
-    /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for it again
+    /// - *The check runs before the drop:* the pool keeps the stream alive and waits for it again
     ///   when the block is next used.
     /// - *The check runs after the drop:* the check also runs after the launch, because the launch
     ///   precedes the drop. The pool records its event after the check, so the event covers the

@@ -1,6 +1,6 @@
 //! Lists the uses of a pool's blocks by other streams and devices, in the order they were added.
 //! Each list entry has a number, and the pool reads one entry at a time. The pool does not borrow
-//! the list while it processes an entry. A driver call or a stream's destructor may run code that
+//! the list while processing an entry. A driver call or a stream's destructor may run code that
 //! adds entries.
 
 use std::cell::{Cell, RefCell};
@@ -52,7 +52,7 @@ impl BlockUses {
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Starting at the number `from`, returns the first entry that `is_wanted` accepts. This method
+    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. This method
     /// returns a copy of the entry, together with its number.
     pub(crate) fn next(
         &self,
@@ -63,8 +63,8 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Starting at the number `from`, returns the number of the first entry that `is_wanted`
-    /// accepts.
+    /// Returns the number of the first entry that `is_wanted` accepts, starting at the number
+    /// `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);
@@ -97,7 +97,7 @@ impl BlockUses {
     }
 
     /// Returns the address of an entry's stream if the entry probably holds the only reference to
-    /// the stream.
+    /// it.
     fn seems_alone(&self, number: u64) -> Option<*const CudaStream> {
         let notes = self.notes.borrow();
         notes[place_of(&notes, number)?].1.user.seems_alone()
@@ -123,8 +123,8 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is assigned after memory has been reserved, because an allocator's hook may
-        // also add an entry.
+        // The number is assigned after memory has been reserved, because an allocator hook may also
+        // add an entry.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())

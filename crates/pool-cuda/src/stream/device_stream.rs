@@ -78,7 +78,7 @@ pub struct DeviceStream {
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// Creates a stream on the device, for use as the context of a pool.
+    /// Creates a stream on the device for use as a pool's context.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Wraps a stream of this device. The pool allocates its blocks from the device's memory pool.
+    /// Wraps a stream on this device. The pool allocates its blocks from the device's memory pool.
     ///
     /// # Errors
     ///
@@ -172,7 +172,8 @@ impl DeviceStream {
         })
     }
 
-    /// Registers a watch that is notified of every block of the pool. The watch can refuse blocks.
+    /// Registers a watch that is notified of each of the pool's blocks. The watch can refuse
+    /// blocks.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
@@ -210,7 +211,7 @@ impl DeviceStream {
     /// # Errors
     ///
     /// Returns [`CudaError::WrongContext`] for the per-thread default stream. Returns
-    /// [`CudaError::Bookkeeping`] if the host is out of memory, and [`CudaError::Call`] if the
+    /// [`CudaError::Bookkeeping`] if the host is out of memory, or [`CudaError::Call`] if the
     /// driver refuses to create a memory pool.
     pub fn set_for_thread(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         thread::set_stream(stream)
@@ -238,17 +239,17 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the wait fails or if earlier work has failed. Returns
+    /// Returns [`CudaError::Call`] if the wait or earlier work failed. Returns
     /// [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the first error that a call could not return. Frees, trims, and requests
-    /// for pointers through cudarc's traits cannot return errors. If several errors have occurred
-    /// since the last call to this method, it returns the first one. Later calls to this method do
-    /// not return the same error again.
+    /// Removes and returns the first error that a call could not return. Calls that free or trim
+    /// memory, or that request pointers through cudarc's traits, cannot return errors. If several
+    /// errors have occurred since the last call to this method, it returns the first one. Later
+    /// calls to this method do not return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
@@ -269,8 +270,8 @@ impl DeviceStream {
     /// memory.
     ///
     /// Before the pool reuses a block, it also waits automatically for the other streams that use
-    /// the block. Call this method before a capture, or a section of a capture, ends. All other
-    /// streams of a capture must have joined its first stream before the capture can end.
+    /// the block. Call this method before a capture, or a section of a capture, ends. Before a
+    /// capture can end, all of its other streams must have joined its first stream.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Orders the other streams that use a pool's memory, without relying on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
-//! stream. The pool also records that the stream uses the block, and arms the block's slot. Before
-//! the next acquire of an armed slot, the pool does the slot's pending work. Before the block is
+//! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
+//! armed slot is next acquired, the pool first does the slot's pending work. Before the block is
 //! reused, freed, or used on the pool's stream, the pool records an event on the other stream. The
 //! pool's own stream then waits for this event. The event covers all work enqueued on the other
 //! stream by that time. The order therefore does not depend on whether a guard or a view was
@@ -55,7 +55,7 @@ pub(crate) struct OtherStreams {
     questions: StreamQuestions,
 }
 
-/// A stream that is about to use memory of the pool.
+/// A stream that is about to use the pool's memory.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
     /// The stream's description, which the pool records together with the use.
@@ -106,9 +106,9 @@ impl OtherStreams {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Makes the borrower's stream wait for all work on the pool's own stream `own` and for all
-    /// other streams that use the block. This method also records that the borrower uses the block.
-    /// The borrower's stream must not be the pool's own stream.
+    /// Makes the borrower's stream wait for all work on `own`, the pool's stream, and for all other
+    /// streams that use the block. This method also records that the borrower uses the block. The
+    /// borrower's stream must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
         bytes: Bytes,
@@ -130,10 +130,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait like [`lend`](Self::lend), for a pointer that is returned
-    /// together with one of cudarc's guards. If the stream is unknown to the pool, this method
-    /// returns an event for the guard. cudarc records this event when the guard is dropped after
-    /// the use.
+    /// Makes the borrower's stream wait like [`lend`](Self::lend), for a pointer returned together
+    /// with one of cudarc's guards. If the stream is unknown to the pool, this method returns an
+    /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -176,7 +175,7 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Blocks the host until all work on the pool's own stream `own` and on all other streams that
+    /// Blocks the host until all work on `own`, the pool's stream, and on all other streams that
     /// use the block has completed.
     ///
     /// # Errors
@@ -239,12 +238,12 @@ impl OtherStreams {
         if self.uses.any(is_known) { Ok(()) } else { self.uses.add(new) }
     }
 
-    /// Makes the pool's stream `own` wait for all other streams that use the block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block.
     pub(crate) fn join(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
-    /// Makes the pool's stream `own` wait for all other streams that use any block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use any block.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
@@ -260,7 +259,7 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Makes the pool's stream `own` wait for all other streams that use the block, like
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block, like
     /// [`join`](Self::join). This method then removes the recorded uses of the block. After this
     /// call, no code may enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
@@ -268,8 +267,8 @@ impl OtherStreams {
     }
 
     /// Waits for streams like [`settle`](Self::settle), but only for uses of the given bytes in a
-    /// stack's chunk. No view covers these bytes any longer, so all recorded uses of these bytes
-    /// can be removed.
+    /// stack's chunk. No view covers these bytes any longer, so all of their recorded uses can be
+    /// removed.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -317,7 +316,7 @@ impl OtherStreams {
         bind(own.context())
     }
 
-    /// Makes the pool's stream `own` wait for one user of a block. An error is ignored only if a
+    /// Makes `own`, the pool's stream, wait for one user of a block. An error is ignored only if a
     /// second call confirms that the user's context has been destroyed, because no work runs in a
     /// destroyed context.
     fn join_one(
@@ -383,8 +382,8 @@ enum Joined {
     End,
 }
 
-/// Makes the stream `own` wait for an unknown stream's work, using the event recorded after this
-/// work. If there is no event, or if the guard was forgotten, the host waits for the whole context.
+/// Makes `own` wait for an unknown stream's work, using the event recorded after this work. If
+/// there is no event, or if the guard was forgotten, the host waits for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
         // SAFETY: events stay alive until the recorded uses of their block are removed, and this
@@ -428,8 +427,8 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
     calls::synchronize(own).map(|()| capture)
 }
 
-/// Makes the stream `own` wait for a stream in another context. The event is created in the context
-/// of `stream`, because a stream can record only events from its own context. A stream in any other
+/// Makes `own` wait for a stream in another context. The event is created in the context of
+/// `stream`, because a stream can record only events from its own context. A stream in any other
 /// context can wait for this event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;

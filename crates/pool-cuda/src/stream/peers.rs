@@ -19,9 +19,8 @@ pub(crate) struct Peers {
     /// A bit mask with one bit for each device ordinal. The mask has more bits than any machine has
     /// devices.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access memory that was allocated without a memory pool. This list
-    /// keeps the contexts alive, because a context that is destroyed and created again loses its
-    /// access.
+    /// The contexts that can access memory allocated without a memory pool. This list keeps the
+    /// contexts alive, because a context that is destroyed and created again loses its access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 

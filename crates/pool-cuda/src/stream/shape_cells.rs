@@ -8,7 +8,7 @@ use pool_driver::calls::Address;
 use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 
-/// The maximum number of axes of a shape on the device.
+/// The maximum number of axes in a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
 /// The number of integers in one shape: the rank, a start offset, and the length and stride of each
@@ -27,7 +27,7 @@ const CELLS: usize = u64::BITS as usize;
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
-/// A block of device memory that is divided into cells.
+/// A block of device memory divided into cells.
 #[derive(Debug)]
 pub(crate) struct Slab {
     address: Address,

@@ -5,9 +5,9 @@
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
-//! `StagingPool` of `pool-graph` also uses this type. This module merely selects a buffer for each
-//! copy. The pool creates a small number of buffers, each on its first use. If all buffers are in
-//! use, a copy waits for one of them.
+//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module merely selects a buffer
+//! for each copy. The pool creates a small number of buffers, each on its first use. If all buffers
+//! are in use, a copy waits for one of them.
 //!
 //! A copy moves its buffer out of the array while using it. If user code, such as an allocator's
 //! hook, starts another copy in the meantime, that copy uses a different buffer.
@@ -32,7 +32,7 @@ const BUFFERS: usize = 4;
 /// The buffers of one pool, used by copies in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// The cells that store the buffers. A cell is empty before its buffer is created, and while a
+    /// The cells that store the buffers. A cell is empty before its buffer is created and while a
     /// copy uses the buffer.
     places: [Cell<Option<PageLocked>>; BUFFERS],
     /// The index of the next buffer in the rotation.
@@ -52,7 +52,7 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated, and must be at least as long as `from`. The caller must
+    /// The range at `to` must be allocated and must be at least as long as `from`. The caller must
     /// be allowed to write this range in stream order.
     pub(crate) unsafe fn upload(
         &self,
@@ -246,7 +246,7 @@ impl Drop for BufferLease<'_> {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
         // If a graph from other code may use the buffer, the buffer is leaked, because the graph
-        // contains the buffer's address.
+        // contains its address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

@@ -47,24 +47,24 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// on the pool's stream. The pool's stream waits for `stream` before the memory is used again. If
 /// `stream` is the pool's own stream, the pool does not call the driver.
 ///
-/// Drop the returned guard after you have enqueued the work, as cudarc's own functions do. If the
-/// stream is [announced](crate::announce), the guard does nothing. If the stream is not announced,
-/// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
-/// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
-/// stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the next
-/// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// Drop the returned guard after enqueuing the work, as cudarc's own functions do. If the stream is
+/// [announced](crate::announce), the guard does nothing. If the stream is not announced, dropping
+/// the guard records an event, and the pool's stream waits for it. If the guard is forgotten, or if
+/// cudarc's event tracking is disabled, the host waits for all work in the stream's context. The
+/// pool cannot wait while a `pool-graph` session is capturing, so the next use of the memory fails
+/// with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
 /// driver rejects copies and fills at address 0, so cudarc's copy and fill methods return an error.
 /// Libraries that pass the address to kernels, such as cuBLAS, receive no error. A kernel that
-/// accesses address 0 faults, which makes the CUDA context unusable. For libraries that pass the
+/// accesses address 0 faults and makes the CUDA context unusable. For libraries that pass the
 /// address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which
 /// return the error directly.
 ///
 /// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
-/// the pointer. For example, memory that is acquired during a capture stays uninitialized until the
-/// graph runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
+/// the pointer. For example, memory acquired during a capture stays uninitialized until the graph
+/// runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277
 /// use pool_cuda::DeviceView;

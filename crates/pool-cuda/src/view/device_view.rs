@@ -1,5 +1,5 @@
 //! Defines views of device memory; a pool returns them when arrays are acquired. Like a slice, a
-//! view borrows from its pool. A view consists of an address and a length, and has no destructor.
+//! view borrows from its pool. A view consists of an address and a length and has no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::view::region::Region;
 
 /// An exclusive view of elements in device memory, similar to `&mut [T]` for host memory.
 ///
-/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
+/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream on the
 /// device. You can pass the view directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
 /// [`on`](Self::on)). A graph captured by cudarc does not keep the memory that its nodes use alive.

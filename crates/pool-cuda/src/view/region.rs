@@ -17,9 +17,9 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when it is dropped. The pool returns this guard for its own stream,
-/// because that stream needs no event. The pool also returns it for streams that it can wait for by
-/// itself.
+/// A guard that does nothing when dropped. The pool returns this guard for its own stream, because
+/// that stream needs no event. The pool also returns this guard for streams that it keeps alive,
+/// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access for which a view returns a pointer.

@@ -1,6 +1,6 @@
 //! Stores shapes in device memory, where kernels can read the lengths and strides of arrays with a
-//! dynamic rank. Each entry of the shape cache contains the address of one shape on the device. The
-//! pool therefore copies each cached shape to the device only once.
+//! dynamic rank. Each shape-cache entry contains the address of one shape on the device. The pool
+//! therefore copies each cached shape to the device only once.
 
 use std::marker::PhantomData;
 
@@ -28,18 +28,18 @@ impl DeviceShape<'_> {
         self.address
     }
 
-    /// Returns the number of axes of the shape.
+    /// Returns the number of axes in the shape.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 }
 
-/// An array with a dynamic rank and with its shape also stored on the device.
+/// An array with a dynamic rank and a copy of its shape on the device.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShapedArray<'s, T> {
-    /// The elements of the array, and the array's shape on the host.
+    /// The array's elements, and its shape on the host.
     pub array: NdView<DeviceViewMut<'s, T>, DynamicShape<'s>>,
     /// The array's shape on the device.
     pub shape: DeviceShape<'s>,
@@ -59,7 +59,7 @@ pub trait AcquireShaped<'s> {
     /// [`CudaError::Capturing`] if the shape is new and the pool's stream is being captured, unless
     /// the pool has a [source](crate::BlockSource). Returns the same errors as
     /// [`Scope::try_acquire`] if the array cannot be acquired. After an error, the slot is
-    /// available for the next array of the scope.
+    /// available for the scope's next array.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],

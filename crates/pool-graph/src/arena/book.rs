@@ -114,7 +114,8 @@ impl ArenaBook {
         self.given_away
     }
 
-    /// Records that the capture forks. Fails if the arena's policy does not support forks.
+    /// Records that the capture forks. Returns an error if the arena's policy does not support
+    /// forks.
     pub(super) fn forked<E>(&mut self) -> Result<(), GraphMemoryError<E>> {
         if !self.is_linear() {
             return Ok(());
@@ -160,8 +161,8 @@ impl ArenaBook {
         })
     }
 
-    /// Returns a copy of this state with a different policy and without any regions. New regions
-    /// are allocated at offset `floor` or above.
+    /// Returns a copy of this state with a different policy and no regions. New regions are
+    /// allocated at offset `floor` or above.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -310,7 +311,7 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Moves the offset of the next region back to the end of the last live region. Regions are
+    /// Moves the next region's offset back to the end of the last live region. Regions are
     /// allocated at increasing offsets, so the last region in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);

@@ -1,5 +1,5 @@
-//! The arena of a capture. An arena is a single buffer that is allocated before the capture begins.
-//! The capture allocates regions by advancing an offset into this buffer.
+//! The arena of a capture. An arena is a single buffer allocated before the capture begins. The
+//! capture allocates regions by advancing an offset into this buffer.
 
 use std::fmt;
 
@@ -105,7 +105,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse the region's bytes. In all other cases, the call updates only the statistics.
+    /// reuse its bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
@@ -130,8 +130,9 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.book.lock().forked()
     }
 
-    /// Deallocates all regions. After the reset, graphs that were captured with this arena must not
-    /// be replayed. [`Lease::check`](crate::Lease::check) returns an error for their leases.
+    /// Deallocates all regions. After the reset, graphs captured with this arena must not be
+    /// replayed. [`Lease::check`](crate::Lease::check) returns an error for the leases of such
+    /// graphs.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
@@ -188,7 +189,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Returns `true` if the arena reuses bytes in the order of the calls.
+    /// Returns `true` if the arena reuses bytes in call order.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.book.lock().is_linear()
     }

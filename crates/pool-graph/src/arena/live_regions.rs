@@ -85,7 +85,7 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity that has already been reserved.
+    /// Adds a region, using capacity reserved earlier.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
@@ -146,7 +146,7 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the hash-table row for regions that begin at `offset`, or `None` if the table has no
+    /// Returns the hash-table row of regions that begin at `offset`, or `None` if the table has no
     /// rows.
     fn row(&self, offset: u64) -> Option<usize> {
         // Adjacent regions are stored in different rows.

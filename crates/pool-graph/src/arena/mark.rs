@@ -16,8 +16,8 @@ use crate::source::MemorySource;
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// The regions that have been allocated since a mark was created. Dropping this value deallocates
-/// these regions and returns the arena to its earlier state.
+/// The regions allocated since a mark was created. Dropping this value deallocates these regions
+/// and returns the arena to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -31,9 +31,8 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark. New regions are placed after the bytes that were in use before the session.
-    /// This mark is suitable only for a graph that never runs concurrently with the arena's other
-    /// graphs.
+    /// Creates a mark. New regions are placed after the bytes in use before the session. This mark
+    /// is suitable only for a graph that never runs concurrently with the arena's other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -50,7 +49,7 @@ impl<M: MemorySource> CudaArena<M> {
         given.0.used(self.shared().generation())
     }
 
-    /// Restores the state that the arena had before the session. This method is called after the
+    /// Restores the state that the arena had before the session. Call this method after the
     /// session's last graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().book.lock().come_back(&mut given.0);
@@ -86,7 +85,7 @@ fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook,
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Keeps the regions allocated when this value is dropped.
+    /// Ensures that dropping this value does not deallocate the regions.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }

@@ -18,8 +18,8 @@ pub enum Divergence {
     FreshBytes,
 }
 
-/// The planned offsets of a capture's allocations. The allocation number k after a reset is placed
-/// at the offset number k.
+/// The planned offsets of a capture's allocations. After a reset, the k-th allocation is placed at
+/// the k-th offset.
 ///
 /// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
 /// be in the same order as the capture's allocations. The constructor validates the plan again with

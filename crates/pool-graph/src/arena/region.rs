@@ -1,4 +1,4 @@
-//! Arena regions, and the result of deallocating one.
+//! Arena regions, and the results of deallocating them.
 
 /// A region of an arena. An `ArenaRegion` contains the region's address, but does not own its
 /// memory.

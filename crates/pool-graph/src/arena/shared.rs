@@ -1,4 +1,4 @@
-//! The buffer and the state of an arena, which the arena shares with its leases.
+//! An arena's buffer and state, which the arena shares with its leases.
 
 use pool_core::Device;
 

@@ -17,8 +17,8 @@ pub struct ArenaStats {
     pub remaining_bytes: u64,
     /// The highest end offset of any allocated region, in bytes.
     pub high_water_bytes: u64,
-    /// The total size of all regions that have been allocated, in bytes. An arena that never reuses
-    /// bytes needs at least this capacity.
+    /// The total size of all allocated regions in bytes, including regions that have been
+    /// deallocated. An arena that never reuses bytes needs at least this capacity.
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,

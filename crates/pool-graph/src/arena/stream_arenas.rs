@@ -37,7 +37,7 @@ impl InstalledArena {
     }
 }
 
-/// Methods for arenas whose memory is on a CUDA device.
+/// Methods for arenas with memory on a CUDA device.
 impl CudaArena<DeviceMemory> {
     /// Installs this arena on a stream. Code that has only the stream can find the arena with
     /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena stay

@@ -73,7 +73,7 @@ impl GraphMemoryBlock {
         self.address
     }
 
-    /// Returns the requested size of the block in bytes.
+    /// Returns the block's requested size in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

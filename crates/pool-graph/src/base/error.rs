@@ -30,7 +30,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// After rounding up to a multiple of 256, the size exceeds the address space.
+    /// After being rounded up to a multiple of 256, the size exceeds the address space.
     #[error(
         "a block of {size} bytes with an alignment of {alignment} bytes exceeds the address space: \
          check how the size was computed"
@@ -57,7 +57,7 @@ pub enum GraphMemoryError<E> {
         /// The pool's maximum in bytes.
         capacity: u64,
     },
-    /// The source is out of memory, even after all idle chunks of this pool have been freed.
+    /// The source is out of memory, even after all of this pool's idle chunks have been freed.
     #[error(
         "cannot allocate {requested} bytes, although all idle chunks were freed ({reserved} bytes \
          are reserved, and {used} of them are in use): request fewer bytes, or free memory outside \
@@ -70,7 +70,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
-        /// The error that the source returned.
+        /// The error returned by the source.
         source: E,
     },
     /// The source returned an invalid address. The pool has given this memory back to the source.
@@ -226,12 +226,12 @@ pub enum GraphMemoryError<E> {
     Source {
         /// The operation that failed.
         operation: &'static str,
-        /// The error that the source returned.
+        /// The error returned by the source.
         source: E,
     },
 }
 
-/// The planned size of an allocation. The error message prints this size after the requested size.
+/// The planned size of an allocation. An error message shows this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

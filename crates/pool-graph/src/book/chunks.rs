@@ -2,7 +2,7 @@
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
 //! chunk to sleep unless it contains leased blocks. The pool allocates no block from a sleeping
-//! chunk until it grows again. To grow, the pool wakes a sleeping chunk before it requests memory
+//! chunk until it grows again. To grow, the pool wakes a sleeping chunk before requesting memory
 //! from the source. A reset therefore returns a pool to its initial state. If the same requests
 //! follow, the pool finds the same free regions, grows at the same points, and uses the same
 //! chunks.
@@ -22,8 +22,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk if the pool had no
-    /// maximum. The chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk without a maximum. The
+    /// chunk itself may be smaller.
     pub(super) wanted: u64,
     /// The chunk's position in the order in which chunks were added.
     age: u64,
@@ -89,7 +89,7 @@ impl Chunks {
         self.slots.move_to(room);
     }
 
-    /// Adds a chunk and returns its slot. The closure `first` receives the slot and creates the
+    /// Adds a chunk and returns its slot. The `first` closure receives the slot and creates the
     /// chunk's first region.
     pub(super) fn add(
         &mut self,
@@ -189,8 +189,8 @@ impl Chunks {
         })
     }
 
-    /// Returns a sleeping chunk that is large enough for the request. The method prefers the oldest
-    /// chunk that was added for the same request size. If there is no such chunk, the method
+    /// Returns a sleeping chunk that is large enough for the request. This method prefers the
+    /// oldest chunk that was added for the same request size. If there is no such chunk, the method
     /// returns the smallest sleeping chunk that is large enough.
     pub(super) fn to_wake(&self, request: &Request) -> Option<u32> {
         let fits = |chunk: &Chunk| {

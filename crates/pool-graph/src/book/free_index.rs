@@ -1,8 +1,8 @@
 //! The index of free regions for best-fit allocation. The index stores one list for each size, and
 //! a [`Bitmap`] of the sizes whose lists are not empty. With the bitmap, the index finds the
-//! smallest suitable region without searching all regions. Free regions that are larger than a
-//! chunk are rare, so a single sorted list stores all of them. The capacity of this list is
-//! reserved in advance for the largest possible number of regions.
+//! smallest suitable region without searching all regions. Free regions larger than a chunk are
+//! rare, so a single sorted list stores all of them. This list's capacity is reserved in advance
+//! for the largest possible number of regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
 
@@ -15,7 +15,7 @@ use crate::base::request::{CHUNK, GRANULE, Request};
 /// The largest region size, in granules, that has its own list in the index.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
-/// The size, address and slot of a free region that is larger than a chunk.
+/// The size, address, and slot of a free region larger than a chunk.
 pub(super) type Large = (u64, u64, u32);
 
 /// The free regions, indexed by size.
@@ -25,7 +25,7 @@ pub(super) struct FreeIndex {
     newest: Vec<u32>,
     /// The sizes whose lists are not empty.
     sizes: Bitmap,
-    /// The free regions that are larger than a chunk, sorted by size and address.
+    /// The free regions larger than a chunk, sorted by size and address.
     large: Vec<Large>,
 }
 
@@ -137,8 +137,7 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk that can exist within `bytes`
-/// bytes.
+/// Returns the maximum number of free regions larger than a chunk that `bytes` bytes can contain.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }

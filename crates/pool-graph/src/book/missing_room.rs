@@ -1,6 +1,6 @@
 //! Reserved capacity for a book's lists. Before each call, the pool reserves space in every list
-//! that the call might fill, without holding its own lock. A call that has begun can therefore
-//! finish even if the host runs out of memory. Freeing memory does not require any capacity.
+//! that the call might fill, and does not hold its lock while doing so. A call that has begun can
+//! therefore finish even if the host runs out of memory. Freeing memory requires no capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 
@@ -18,7 +18,7 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists that have the required capacity. After the book has moved its contents into the new
+/// Empty lists with the required capacity. After the book has moved its contents into the new
 /// lists, these fields hold the old lists.
 #[derive(Debug)]
 pub(crate) struct Room {

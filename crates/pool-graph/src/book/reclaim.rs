@@ -46,8 +46,8 @@ impl Book {
         idle.map(|(place, chunk)| (place, chunk.piece.bytes))
     }
 
-    /// Releases chunks without blocks, starting with the newest chunk, until their total size is at
-    /// least `enough` bytes.
+    /// Releases chunks without blocks, newest first, until their total size is at least `enough`
+    /// bytes.
     pub(super) fn take_idle(&mut self, enough: u64) -> LeavingPieces {
         let mut leaving = LeavingPieces::NOTHING;
         let mut next = self.chunks.newest();

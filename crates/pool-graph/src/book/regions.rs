@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The number of the first vacant slot, and the number of vacant slots.
+    /// The first vacant slot's number, and the number of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -68,7 +68,7 @@ impl Regions {
         self.index.put(large);
     }
 
-    /// Returns the slot of the last region in a chunk.
+    /// Returns the slot of a chunk's last region.
     fn last_of_chunk(&self, first: u32) -> u32 {
         self.of_chunk(first).last().unwrap_or(NONE)
     }
@@ -85,7 +85,7 @@ impl Regions {
         }
     }
 
-    /// Invalidates the IDs of all blocks in a chunk.
+    /// Invalidates the IDs of all of a chunk's blocks.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {
@@ -204,7 +204,7 @@ impl Regions {
     }
 
     /// Frees all of a chunk's blocks that are not leased, and calls `freed` for each of them. The
-    /// index must be empty, and it stays empty.
+    /// index must be empty and stays empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {

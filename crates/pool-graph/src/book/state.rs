@@ -21,7 +21,7 @@ use crate::base::request::{CHUNK, GRANULE, Request};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The size in bytes that the pool would request if it had no maximum.
+    /// The size in bytes that the pool would request without a maximum.
     wanted: u64,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct Book {
     /// size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
-    /// The number of pieces that are being returned to the source.
+    /// The number of pieces on their way back to the source.
     pub(super) giving_back: usize,
-    /// The number of pieces that have been returned to the source.
+    /// The number of pieces returned to the source so far.
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
-    /// The first serial number that was assigned after the latest reset. The IDs of all blocks with
-    /// lower serial numbers are stale.
+    /// The first serial number assigned after the latest reset. The IDs of all blocks with lower
+    /// serial numbers are stale.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
@@ -151,8 +151,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory that the source has provided. Allocates the requested block in the
-    /// new memory, or returns `None` if the block does not fit.
+    /// Adds a chunk of memory provided by the source. Allocates the requested block in the new
+    /// memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,

@@ -35,9 +35,9 @@ pub struct GraphPoolStats {
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
     pub largest_free_bytes: u64,
-    /// The total size in bytes of all free blocks, except for the largest free block of each chunk.
+    /// The total size in bytes of all free blocks except each chunk's largest free block.
     pub scattered_free_bytes: u64,
-    /// The number of memory ranges that the pool has received from its source and has not returned.
+    /// The number of memory ranges that the pool has received from its source and not returned.
     pub chunks: u64,
     /// The number of blocks in the pool, including free blocks.
     pub blocks: u64,

@@ -1,4 +1,4 @@
-//! Retrying deferred destructions after a capture has ended.
+//! A guard that retries deferred destructions after a capture has ended.
 
 use pool_driver::leftovers::give_back_leftovers;
 

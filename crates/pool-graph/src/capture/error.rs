@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session.
+    /// The stream or the memory belongs to a different device or context than the session does.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -182,7 +182,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory that graphs of this session may only read.
+    /// A fill or a copy in the graph writes to memory that this session's graphs may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, but the session owns this memory \
          only for reading: use `own_mut` for memory that a graph writes to"
@@ -222,7 +222,7 @@ pub enum CaptureError {
         /// The start address of the memory.
         address: u64,
     },
-    /// The size exceeds the address space of the device.
+    /// The size exceeds the device's address space.
     #[error(
         "{elements} elements of {size} bytes each exceed the address space: check how the length \
          was computed"
@@ -303,8 +303,8 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`,
-    /// not a mistake by the caller.
+    /// The crate's internal state is inconsistent. This error indicates a bug in `pool-graph`, not
+    /// a mistake by the caller.
     #[error("please report this bug in pool-graph: {found}")]
     Internal {
         /// A description of the inconsistency.

@@ -1,6 +1,6 @@
 //! Deferred destruction of graphs. A dropped graph's objects use the queue of deferred frees in
 //! `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
-//! therefore destroyed only while no capture is in progress in the process.
+//! therefore destroyed only while the process has no capture in progress.
 
 use std::mem;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub(crate) struct GraphLeftovers {
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
-/// An entry in the queue of deferred frees. The entry is reserved in advance, so that dropping a
-/// graph allocates no memory.
+/// An entry in the queue of deferred frees. The entry is reserved in advance, so dropping a graph
+/// allocates no memory.
 pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
@@ -88,7 +88,7 @@ pub(crate) struct ActiveCapture {
 
 impl ActiveCapture {
     /// Reserves all streams, so that no other session captures them, and waits for the earlier work
-    /// on the streams.
+    /// on these streams.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

@@ -6,8 +6,8 @@
 //! In every other member, each temporary gets the lowest offset that this stack and the member's
 //! own sizes allow. Temporaries that share bytes in the plan may share bytes in every member, and
 //! all other temporaries keep their order. The stack of the largest member is therefore valid for
-//! every member that uses its temporaries in the same steps. The code verifies this for each
-//! member, and compares each member's peak with its lower bound.
+//! every member that uses its temporaries in the same steps. The code verifies this for each member
+//! and compares each member's peak with its lower bound.
 
 use std::cmp::Reverse;
 
@@ -64,9 +64,9 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
 /// The vertical order of a plan's temporaries. Each temporary lies above all temporaries that end
 /// at or before its start.
 struct Stack {
-    /// The temporaries, sorted by their start offsets.
+    /// The temporaries, sorted by start offset.
     by_begin: Vec<(u64, usize)>,
-    /// The temporaries, sorted by their end offsets.
+    /// The temporaries, sorted by end offset.
     by_end: Vec<(u64, usize)>,
 }
 
@@ -140,8 +140,8 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// This test uses independent code to check that the plan of every member is valid. Each plan's
-    /// peak must also be close to the lower bound, or no higher than the peak of a separate plan.
+    /// This test uses independent code to check that every member's plan is valid. Each plan's peak
+    /// must also be close to the lower bound, or no higher than the peak of a separate plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

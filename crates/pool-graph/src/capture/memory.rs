@@ -79,7 +79,7 @@ impl GraphMemory {
         Ok(())
     }
 
-    /// Performs the same checks as [`check`](Self::check), and returns a guard. The arena cannot be
+    /// Performs the same checks as [`check`](Self::check) and returns a guard. The arena cannot be
     /// lent until the guard is dropped.
     pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
         self.leases.iter().try_for_each(Lease::check)?;
@@ -103,11 +103,11 @@ impl GraphMemory {
 }
 
 /// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read).
-/// Blocks of a pool, [`OwnedSlice`] and [`OwnedSliceMut`] implement this trait.
+/// Pool blocks, [`OwnedSlice`], and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemory: sealed::KeptMemory {}
 
 /// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).
-/// Blocks of a pool and [`OwnedSliceMut`] implement this trait.
+/// Pool blocks and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
 /// The identity of a piece of memory that a graph retains.
@@ -153,8 +153,8 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
 
 /// Compares block IDs to check that a lease contains this block. Comparing addresses is not
 /// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
-/// block. A block on another device may also be leased, but work on the streams of this context
-/// cannot use it.
+/// block. A block on another device may also be leased, but work on this context's streams cannot
+/// use it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -187,8 +187,8 @@ pub(crate) struct OwnArena {
     claim: ArenaClaim,
 }
 
-/// A claim on an arena. Until the claim is dropped, no other code can allocate or deallocate
-/// regions of the arena.
+/// A claim on an arena. Until the claim is dropped, no other code can allocate or deallocate the
+/// arena's regions.
 #[derive(Debug)]
 struct ArenaClaim {
     arena: CudaArena,

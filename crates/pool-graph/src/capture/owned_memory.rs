@@ -111,7 +111,7 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
 }
 
 /// Returns the address of a slice. To return this address, cudarc also makes the stream in the
-/// argument wait for the slice's last write. The given stream is the slice's own stream, which must
+/// argument wait for the slice's last write. The given stream is the slice's own stream and must
 /// not be captured at this time.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();

@@ -35,7 +35,7 @@ static CHANGED: Condvar = Condvar::new();
 type Key = (usize, usize);
 
 /// The streams and arenas that sessions and graphs use. The lock is held only while the lists are
-/// searched or changed, and never during a driver call.
+/// searched or changed, never during a driver call.
 struct Registry {
     /// The streams that sessions have reserved for captures.
     session_streams: Vec<SessionStream>,
@@ -57,7 +57,7 @@ struct SessionStream {
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    /// The number of sessions whose graphs run on this stream.
+    /// The number of sessions with graphs that run on this stream.
     setups: usize,
     /// The number of driver calls that graphs are currently making on this stream.
     uses: usize,
@@ -111,7 +111,7 @@ impl Drop for RunStream {
     }
 }
 
-/// Reserves capacity in one of the registry's lists, and locks the registry.
+/// Reserves capacity in one of the registry's lists and locks the registry.
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
@@ -272,7 +272,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Blocks until a session has finished waiting for the stream's earlier work. Returns `false` if
-/// the session has released the stream without waiting for this work.
+/// the session released the stream without waiting for this work.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -9,8 +9,8 @@ use pool_driver::error::CudaError;
 use super::memory::GraphMemory;
 use super::registry::{RunStream, come_to_rest};
 
-/// The streams and the memory of a session. The memory is freed when the last owner of the
-/// resources is dropped.
+/// A session's streams and memory. The memory is freed when the last owner of the resources is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
     // Rust drops fields in the order of their declaration. The memory must be freed before the

@@ -232,7 +232,7 @@ impl CaptureSession {
     ///
     /// The planner searches for a plan for the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
-    /// the lower bound of its member. A member is planned separately if its plan's peak exceeds the
+    /// its member's lower bound. A member is planned separately if its plan's peak exceeds the
     /// lower bound by more than 2%. If the options set a larger tolerance, that tolerance applies
     /// instead.
     ///
@@ -275,8 +275,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds an arena to the session, which brings the session to its second state. From this call
-    /// on, the arena belongs to the session and its graphs.
+    /// Adds an arena to the session and moves the session to its second state. From this call on,
+    /// the arena belongs to the session and its graphs.
     ///
     /// # Errors
     ///
@@ -287,12 +287,12 @@ impl CaptureSession {
     }
 
     /// Moves the session to its second state, using the arena of another graph on the same stream.
-    /// The runs of the two graphs never overlap, because both graphs run on this stream. The arena
-    /// must be large enough for the larger of the two graphs, but not for both together.
+    /// The two graphs never run at the same time, because both run on this stream. The arena must
+    /// be large enough for the larger of the two graphs, but not for both together.
     ///
-    /// Each graph overwrites the temporaries of the other graph. Regions that were allocated from
-    /// the arena before it was [prepared](Self::prepare) belong to neither graph. The temporaries
-    /// of both graphs are placed after these regions.
+    /// Each graph overwrites the other graph's temporaries. Regions allocated from the arena before
+    /// it was [prepared](Self::prepare) belong to neither graph. The temporaries of both graphs are
+    /// placed after these regions.
     ///
     /// # Errors
     ///

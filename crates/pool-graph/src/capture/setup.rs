@@ -66,11 +66,11 @@ pub(crate) struct Pattern {
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The highest end offset of any allocated region in the arena, in bytes.
+    /// The highest end offset of any region allocated in the arena, in bytes.
     peak: u64,
 }
 
-/// A capture in progress, together with the interface that the captured body uses.
+/// A capture in progress, together with the interface that its body uses.
 struct RunningCapture<'c> {
     // Rust drops fields in the order of their declaration. If the body fails or panics, the
     // driver's capture must end first. The stream is then no longer captured when the body's pools

@@ -19,7 +19,7 @@ static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 struct BlockUse {
     /// The number of the pool, and the number of the block within the pool.
     block: (u64, u64),
-    /// The handle and the context of the stream that uses the block.
+    /// The handle and context of the stream that uses the block.
     stream: (usize, usize),
     writes: bool,
 }

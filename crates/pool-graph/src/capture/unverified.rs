@@ -1,10 +1,10 @@
 //! Captures without verification, for tests of the verifier. A test can modify the captured graph
-//! through the driver's handle. The modified graph is read back by the same code that reads all
-//! other graphs.
+//! through the driver's handle. The code that reads back all other graphs also reads back the
+//! modified graph.
 //!
 //! The `unverified` module is public but hidden, because tests that require a driver belong to
 //! other packages. No other part of the API exposes a graph's handle. A
-//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never exposes its
+//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
 //! handle. An unverified graph is never instantiated, so changes to it cannot cause memory
 //! accesses. Only unsafe driver calls can use the handle.
 

@@ -1,4 +1,4 @@
-//! Checks whether the nodes of a captured graph form a simple chain.
+//! Checks whether a captured graph's nodes form a simple chain.
 
 use std::collections::BTreeSet;
 

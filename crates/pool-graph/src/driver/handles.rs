@@ -4,8 +4,8 @@
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **A handle is live** from its creation until its owner is dropped, and no other code has
-//!   access to the handle. Only unverified captures expose their graph's handle, and such a graph
-//!   is never instantiated. Only tests use unverified captures.
+//!   access to it. Only unverified captures expose their graph's handle, and such a graph is never
+//!   instantiated. Only tests use unverified captures.
 //! - **The context is live** as long as its `Arc` exists, and every owner holds a clone of this
 //!   `Arc`. The context is made current before each call that requires a current context.
 //! - **The modules of a graph's kernels stay loaded** until the graph's handles have been
@@ -37,7 +37,7 @@ pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
 pub(crate) enum GraphKind {}
 
 // SAFETY: calls on a graph may be made from any thread, but not concurrently. The `&mut` receivers
-// and the missing `Sync` implementation ensure that such calls never overlap.
+// and the lack of a `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -115,14 +115,14 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// The owner of an executable graph; it never exposes the graph's handle.
+/// The owner of an executable graph; the graph's handle is never exposed.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
 enum ExecutableKind {}
 
 // SAFETY: calls on an executable graph may be made from any thread, but not concurrently. The
-// `&mut` receivers and the missing `Sync` implementation ensure that such calls never overlap.
+// `&mut` receivers and the lack of a `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
@@ -173,7 +173,7 @@ impl Executable {
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,
-    /// "Updating Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph
+    /// "Updating Instantiated Graphs"). After `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE`, "the graph
     /// update was not performed" (driver API, `cuGraphExecUpdate`).
     ///
     /// The inner result contains an error if the driver refuses the update. After a refused update,
@@ -193,7 +193,7 @@ impl Executable {
         let place = (&raw mut told).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
         // SAFETY: both graphs are live, because their owners are borrowed. The modules of both
-        // graphs are loaded, because each owner holds its `KeptValues`. `told` outlives the call,
+        // graphs are loaded, because each owner holds its `KeptValues`. `told` outlives the call
         // and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)

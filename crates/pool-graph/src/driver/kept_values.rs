@@ -1,6 +1,6 @@
-//! Values that stay alive until the driver has destroyed the objects that need them. For example,
-//! the nodes of a graph refer to functions of loaded modules, but the driver does not keep these
-//! modules loaded.
+//! Values that stay alive until the driver has destroyed the objects that need them. For example, a
+//! graph's nodes refer to functions of loaded modules, but the driver does not keep these modules
+//! loaded.
 //!
 //! A capture has three handles: for its first stream, its graph, and its executable graph. All
 //! three handles share ownership of the capture's values. The values are therefore dropped only
@@ -37,7 +37,7 @@ pub(crate) struct KeepingHandle<K: HandleKind> {
     // values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates whose outcome is unknown.
+    /// The values of updates with an unknown outcome.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
@@ -52,8 +52,8 @@ impl KeptValues {
         Ok(Arc::new(Self(Mutex::new(values))))
     }
 
-    /// Keeps the module of a function loaded. A function that is already in the list is not added
-    /// again. No other function can have the same handle while this function is in the list.
+    /// Keeps a function's module loaded. A function that is already in the list is not added again.
+    /// No other function can have the same handle while this function is in the list.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Resource for Values {
         None
     }
 
-    /// If no session is capturing, drops the values; otherwise it does nothing, because a
+    /// If no session is capturing, the values are dropped; otherwise they stay alive, because a
     /// destructor may call the driver. If a destructor panics, the panic is caught because other
     /// resources may follow in the queue. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {

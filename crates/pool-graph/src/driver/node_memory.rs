@@ -1,5 +1,5 @@
-//! The memory that a fill or a copy in a graph accesses. Each access is described as the range from
-//! its first byte to its last byte.
+//! The memory that a graph's fill or copy accesses. Each access is described by the range from its
+//! first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
@@ -135,9 +135,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of this `CUmemorytype` has addresses. Host memory, device memory, and unified
-/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or target of a
-/// copy; its address is then in `srcDevice` or `dstDevice`.
+/// Checks that this kind of memory has addresses. Host memory, device memory, and unified memory
+/// have addresses, but CUDA arrays do not. Unified memory may be the source or target of a copy;
+/// its address is then in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),

@@ -163,7 +163,7 @@ mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
     /// This test checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types
-    /// are shown as numbers.
+    /// are formatted as numbers.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

@@ -50,9 +50,9 @@ impl CaptureMode {
 
 /// The stream on which a capture begins. CUDA requires that a capture end on the stream on which it
 /// began, and no other code has this stream's handle. No other code can therefore end the capture
-/// and obtain its graph. Trying to end a capture on another of its streams invalidates it. The call
-/// fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
-/// stream", driver API).
+/// and obtain its graph. Trying to end a capture on another of its streams invalidates the capture.
+/// The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
+/// this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
@@ -98,8 +98,8 @@ impl Origin {
         unsafe { set_behind_nothing(self.stream()) }
     }
 
-    /// Returns `true` if the capture may still be in progress. If the driver returns an error, the
-    /// method returns `true` as well.
+    /// Returns `true` if the capture may still be in progress. The method also returns `true` if
+    /// the driver returns an error.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live, because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };

@@ -46,8 +46,7 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Reserves host memory for the record of one more chunk. Returns `false` if the host is out of
-/// memory.
+/// Reserves host memory for one more chunk's record. Returns `false` if the host is out of memory.
 fn has_room(book: &mut Book, growth: Growth) -> bool {
     while let Some(missing) = book.lacking(Some(growth.bytes)) {
         let Ok(mut room) = Book::allocate(missing) else { return false };

@@ -19,7 +19,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
 /// larger than a chunk gets its own chunk. Returning a block merges it with adjacent free blocks.
-/// The type parameter `M` is the source of the memory. On a GPU, the source is [`DeviceMemory`].
+/// The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
 /// [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not refer to real memory.
 ///
 /// ```
@@ -130,7 +130,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// Returns an error if the size is 0 or cannot be rounded up, or if the alignment is not a
     /// power of two. The call also returns an error if the request exceeds the pool's maximum or
-    /// the source's memory. Finally, it fails if the host cannot allocate memory for the records
+    /// the source's memory. The call also fails if the host cannot allocate memory for the records
     /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
     /// has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
@@ -168,10 +168,11 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().find(id)
     }
 
-    /// Frees every block that is not leased. The pool keeps the freed memory for later allocations.
+    /// Frees every block that is not leased. The pool retains the freed memory for later
+    /// allocations.
     ///
-    /// Each [`GraphMemoryBlock`] that was created before the reset becomes stale. A leased block
-    /// remains allocated until its last lease is dropped, and is then freed.
+    /// Each [`GraphMemoryBlock`] created before the reset becomes stale. A leased block remains
+    /// allocated until its last lease is dropped, and is then freed.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use crate::source::MemorySource;
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) book: Mutex<Book>,
-    /// The condition variable that wakes waiting threads after each change of the book.
+    /// The condition variable that wakes waiting threads after each change to the book.
     pub(crate) changed: Condvar,
 }
 

@@ -14,7 +14,7 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 /// A source of memory at fixed addresses, for [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool)
 /// and [`CudaArena`](crate::CudaArena).
 ///
-/// A pool or an arena never holds a lock while it calls its source. A source may therefore block or
+/// A pool or an arena never holds a lock while calling its source. A source may therefore block or
 /// read the statistics of the pool that called it. A source must not allocate from the pool that
 /// called it. However, a hook in the host's allocator may allocate from the pool during the call.
 ///
@@ -30,7 +30,7 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///   of them does not hold.)
 /// - The memory keeps its address, and its pages stay mapped, until the memory is
 ///   [freed](Self::free).
-/// - Both `allocate` and `free` may be called from any thread that can access the source.
+/// - Any thread that can access the source may call both `allocate` and `free`.
 pub unsafe trait MemorySource {
     /// The error type of failed allocations.
     type Error: Error + Send + Sync + 'static;

@@ -43,8 +43,8 @@ pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
     /// A queue entry for each allocation, used if the allocation cannot be freed immediately. Each
-    /// entry is reserved before the allocation, so that freeing memory requires no host memory. The
-    /// lock is held only while an entry is added or removed.
+    /// entry is reserved before the allocation, so freeing memory requires no host memory. The lock
+    /// is held only while an entry is added or removed.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 

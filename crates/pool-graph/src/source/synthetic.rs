@@ -11,7 +11,7 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address, which has exactly the minimum alignment that a source must provide.
+/// The first address, with exactly the minimum alignment that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
 /// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can have a
@@ -109,7 +109,7 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses only the `nth` allocation after this call. The next allocation has the number 1.
+    /// Refuses only the `nth` allocation after this call. The next allocation is number 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }
@@ -153,8 +153,8 @@ impl SyntheticMemory {
         self.state().allocations
     }
 
-    /// Returns the number of invalid frees. A free is invalid if its range was not allocated, or
-    /// was allocated with a different size.
+    /// Returns the number of invalid frees. A free is invalid if its range was not allocated or was
+    /// allocated with a different size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes

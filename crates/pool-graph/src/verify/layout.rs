@@ -62,7 +62,7 @@ impl RegionLayout {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
 
-    /// Returns `true` if the region contains all bytes of the access.
+    /// Returns `true` if the region contains the whole access.
     pub(super) fn contains(&self, access: &Access) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()

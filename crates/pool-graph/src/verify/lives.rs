@@ -7,7 +7,7 @@ use super::regions::Regions;
 #[derive(Debug)]
 pub(super) struct Lives {
     /// For each region, `true` if the edges confirm its layout. A region whose layout the edges do
-    /// not confirm counts as unordered with every other region.
+    /// not confirm is treated as unordered relative to every other region.
     shown: Vec<bool>,
     /// The positions of each region's last uses in the topological order.
     ends: Lists,

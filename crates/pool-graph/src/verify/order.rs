@@ -1,6 +1,6 @@
 //! A topological order of the named nodes. A node is named if an edge, a region, or an access
-//! refers to it. Other modules of the verifier identify a node by its position in this order. The
-//! predecessors of a node always have lower positions than the node.
+//! refers to it. Other modules of the verifier identify a node by its position in this order. A
+//! node's predecessors always have lower positions than the node itself.
 
 use std::collections::VecDeque;
 
@@ -61,8 +61,8 @@ fn index(named: &[usize], node: usize) -> usize {
 /// Returns each node's position in a topological order. Returns `None` if the edges form a cycle.
 ///
 /// Edges of all kinds are included, because a valid graph contains no cycles of any kind of edge.
-/// The function visits the nodes in the order in which they become ready. Positions of concurrent
-/// work on several streams are therefore close together, which keeps later passes short.
+/// The function visits the nodes in the order they become ready. Positions of concurrent work on
+/// several streams are therefore close together, which keeps later passes short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

@@ -8,12 +8,12 @@
 //! memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
-//! the bit of the position itself, if the position is a source. The second part is the union of the
-//! masks of all positions that have a full edge to this position. By induction along the
-//! topological order, the mask contains a source's bit if and only if full edges lead from the
-//! source to the position. By definition, each source also reaches itself. Positions before the
-//! first source follow no source, so a pass can skip them. A pass therefore finds exactly the paths
-//! that start at its sources.
+//! the position's own bit, if the position is a source. The second part is the union of the masks
+//! of all positions that have a full edge to this position. By induction along the topological
+//! order, the mask contains a source's bit if and only if full edges lead from the source to the
+//! position. By definition, each source also reaches itself. Positions before the first source
+//! follow no source, so a pass can skip them. A pass therefore finds exactly the paths that start
+//! at its sources.
 //!
 //! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
 //! sources of a pass at once, the verifier computes the union or intersection of the masks in the
@@ -82,8 +82,8 @@ impl Pass {
         known.copied().unwrap_or_default()
     }
 
-    /// Selects the sources of the next pass. Returns the number of pairs in `asked` whose sources
-    /// were selected.
+    /// Selects the sources of the next pass. Returns the number of pairs in `asked` with selected
+    /// sources.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -143,7 +143,7 @@ pub(super) fn judge<T: Copy + Ord>(
     let mut pass = Pass::default();
     let mut rest = asked.as_mut_slice();
     // The claims about the current pass's sources. Each entry contains the set, the number to
-    // report, and the mask of the sources.
+    // report, and the sources' mask.
     let mut open: Vec<(T, usize, Mask)> = Vec::new();
     while !rest.is_empty() {
         let count = pass.take_sources(rest);

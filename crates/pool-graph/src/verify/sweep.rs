@@ -50,15 +50,14 @@ pub(super) struct Pair {
     /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// Of the two regions, the one that the sweep reached last, as an index into
-    /// [`SweepResult::by_offset`].
+    /// The region that the sweep reached last, as an index into [`SweepResult::by_offset`].
     pub(super) at: usize,
 }
 
 /// The result of a sweep over an arena's addresses.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// All nonempty regions that are in use, sorted by offset.
+    /// All nonempty regions in use, sorted by offset.
     pub(super) by_offset: Vec<usize>,
     /// The total number of pairs of regions that share bytes.
     pub(super) sharing: usize,

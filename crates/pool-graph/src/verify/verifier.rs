@@ -14,8 +14,8 @@ pub struct Verification {
     /// The number of pairs of regions that share bytes. The graph uses the two regions of each pair
     /// one after the other.
     pub sharing: usize,
-    /// The number of memory accesses that nodes make. Each access lies in a region that owns the
-    /// accessed bytes at the time of the access.
+    /// The number of memory accesses by nodes. Each access lies in a region that owns the accessed
+    /// bytes at the time of the access.
     pub accesses: usize,
 }
 

@@ -27,8 +27,8 @@ pub(crate) struct Account {
     /// are branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
-    /// updated. `None` if the body is free to perform any steps.
+    /// The trace that the body must follow. The trace comes from a dry run or from the graph that
+    /// is being updated. `None` if the body is free to perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first `CaptureError` that one of the body's pools could not return because pools return
@@ -36,7 +36,7 @@ pub(crate) struct Account {
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
     /// The first error that a failed call could not return to its caller. Either the error occurred
-    /// in a destructor, or a pool replaced the error with a driver error.
+    /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if a step of the body has used it or made it wait for another
     /// stream. A device view may add a stream to the capture earlier than the steps do; a dry run
@@ -52,10 +52,10 @@ impl Account {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow
-    /// this trace. For an update, the caller passes the number that identifies captures of the
-    /// graph. Initially, `shares` records each leased block as read. The resulting graph shares
-    /// ownership of `values`.
+    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow it.
+    /// For an update, the caller passes the number that identifies captures of the graph.
+    /// Initially, `shares` records each leased block as read. The resulting graph shares ownership
+    /// of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -106,7 +106,7 @@ impl Account {
         self.record.capture
     }
 
-    /// Returns `true` for the account of a dry run.
+    /// Returns `true` if the account belongs to a dry run.
     pub(super) fn is_dry(&self) -> bool {
         matches!(self.medium, Medium::Dry(_))
     }
@@ -161,7 +161,7 @@ impl Account {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
-    /// Records the end of a scope or loan in the trace. This method cannot return an error, because
+    /// Records the end of a scope or loan in the trace. This method cannot return an error because
     /// a destructor calls it. If the trace no longer matches the plan, the next step or the end of
     /// the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
@@ -199,7 +199,7 @@ impl Account {
         self.keep_host(buffer);
     }
 
-    /// Adds a host buffer to the record. A copy in the graph reads this buffer.
+    /// Adds a host buffer to the record. A copy operation in the graph reads this buffer.
     pub(super) fn keep_host(&mut self, buffer: HostBuffer) {
         self.record.host.push(Some(buffer));
     }
@@ -217,7 +217,7 @@ impl Account {
     }
 
     /// Records the current last nodes of some streams as the end of the capture's own work. Returns
-    /// the handles of these nodes.
+    /// these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -232,14 +232,14 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the last nodes that the capture itself has added to the stream. The
-    /// list is empty in a dry run.
+    /// Returns the handles of the stream's last nodes that the capture itself added. The list is
+    /// empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Records that work is about to add nodes to a stream. Returns the number of spans that have
-    /// been completed so far.
+    /// Records that work is about to add nodes to a stream. Returns the number of spans completed
+    /// so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.medium.live() {
             live.frontiers.leave(stream);
@@ -272,7 +272,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work of another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two streams are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {

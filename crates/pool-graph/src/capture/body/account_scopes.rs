@@ -126,8 +126,8 @@ impl Account {
         self.scope_work[stream].guards > 0
     }
 
-    /// Permits the stream `other` to wait for `stream`, so that work on `other` can use memory from
-    /// scopes on `stream`.
+    /// Permits `other` to wait for `stream`, so that work on `other` can use memory from scopes on
+    /// `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
             return Ok(());

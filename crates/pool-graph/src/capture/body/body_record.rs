@@ -28,8 +28,8 @@ pub(crate) struct BodyRecord {
     pub(crate) spans: Vec<Span>,
     /// The body's uses of the session's leased blocks.
     pub(crate) shares: Shares,
-    /// The host memory from which the graph's copies read. The list contains the host arguments,
-    /// and the values that scopes and lent views have written to the device.
+    /// The host memory from which the graph's copies read. The list contains the host arguments and
+    /// the values that scopes and lent views have written to the device.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values
     /// written by scopes and lent views are not arguments, because writing them is not a step of

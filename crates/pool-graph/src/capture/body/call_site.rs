@@ -1,5 +1,5 @@
-//! The source locations of the calls in a body that allocate memory. The errors and records of a
-//! capture contain these locations.
+//! The source locations of the calls in a body that allocate memory. A capture's errors and records
+//! contain these locations.
 
 use std::panic::Location;
 

@@ -19,9 +19,9 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::Kept;
 
 /// The interface that a body uses to access its capture or dry run. A body allocates temporaries
-/// from the arena and enqueues operations on the streams of the session.
+/// from the arena and enqueues operations on the session's streams.
 ///
-/// If several streams use the same memory, the capture orders these uses. A stream waits for the
+/// If several streams use the same memory, the capture orders those uses. A stream waits for the
 /// last writer before it reads the memory. Before a stream writes to the memory, it also waits for
 /// all of the memory's readers. Streams that use different memory remain independent, unless
 /// [`wait`](Self::wait) orders them.
@@ -90,7 +90,7 @@ impl<'c> Capture<'c> {
         Err(CaptureError::NoSuchBranch { asked: branch, branches })
     }
 
-    /// Makes the stream `later` wait for all current work of the stream `earlier`.
+    /// Makes `later` wait for all current work on `earlier`.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl<'c> Capture<'c> {
         }
         let begun = account.begin_move(stream);
         let streams = Arc::clone(account.streams());
-        // The closure `work` may run the caller's code, so the account must not be locked here.
+        // The `work` closure may run the caller's code, so the account must not be locked here.
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();

@@ -31,8 +31,8 @@ enum Frontier {
 }
 
 impl Frontiers {
-    /// Creates the state for `streams` streams. At the start, the first stream is being captured
-    /// and contains no nodes.
+    /// Creates the state for `streams` streams. Initially, the first stream is being captured and
+    /// contains no nodes.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
@@ -41,7 +41,7 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that a stream's last nodes are those that the capture has recorded, and returns their
+    /// Checks that a stream's last nodes match those recorded by the capture, and returns their
     /// handles. If `begun` is `true`, the stream must take part in the capture. Work on a stream
     /// outside the capture would run immediately instead of being captured.
     pub(crate) fn check(
@@ -92,7 +92,7 @@ impl Frontiers {
         }
     }
 
-    /// Returns the handles of the current last nodes of a captured stream.
+    /// Returns the handles of a captured stream's current last nodes.
     pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {
             Frontier::At(nodes) => Ok(nodes),

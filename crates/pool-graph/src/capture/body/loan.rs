@@ -1,5 +1,5 @@
 //! Device views of a capture's memory, for code that uses only device views and kernel launches.
-//! The memory is either a temporary or a block that the graph keeps.
+//! The memory is either a temporary or a block that the graph retains.
 
 use std::fmt;
 
@@ -17,15 +17,15 @@ use super::span::NodeOwner;
 use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
-/// A view of the capture's memory that is lent to a stream. The loan provides device views.
-/// Launches and copies can use these views together with views from a [scope](Capture::scope) on
-/// the same stream.
+/// A view of the capture's memory, lent to a stream. The loan provides device views. Launches and
+/// copies can use these views together with views from a [scope](Capture::scope) on the same
+/// stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
 /// ([`CaptureError::Lent`]), because the capture does not record how the views are used. When the
 /// loan is dropped, the capture orders its later operations on the memory after all uses of the
-/// loan's views. If the loan is forgotten with `mem::forget`, the memory stays lent until the
-/// capture ends.
+/// loan's views. If the loan is passed to `mem::forget`, the memory stays lent until the capture
+/// ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -100,9 +100,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::Lent`] if the memory is already lent, with
-    /// [`CaptureError::ForeignView`] if the view belongs to another capture, or with the driver's
-    /// error code.
+    /// Returns [`CaptureError::Lent`] if the memory is already lent, [`CaptureError::ForeignView`]
+    /// if the view belongs to another capture, or the driver's error.
     pub fn lend<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -135,11 +134,11 @@ impl Capture<'_> {
         let (uses, owner) = (&[of], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, of)?;
-        // SAFETY: only the value that is created here owns the pool. The pool returns a single view
-        // of the region's elements, and is dropped before the loan ends. Until the loan ends, the
-        // region is marked as lent and its view is borrowed, so neither the capture nor another
-        // pool uses the region. A region that is only read is not marked as lent, but a
-        // `SharedLoan` does not provide a view for writing.
+        // SAFETY: only the value created here owns the pool. The pool returns a single view of the
+        // region's elements and is dropped before the loan ends. Until the loan ends, the region is
+        // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
+        // region. A region that is only read is not marked as lent, but a `SharedLoan` provides no
+        // view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;

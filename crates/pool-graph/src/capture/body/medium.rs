@@ -9,7 +9,7 @@ use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 
-/// The source of a body's memory, and the state of its streams.
+/// The source of a body's memory, and the state of the body's streams.
 pub(super) enum Medium {
     /// A dry run, whose addresses do not refer to real memory. The address of the next temporary.
     Dry(u64),
@@ -33,7 +33,7 @@ const DRY_BASE: u64 = 1 << 62;
 
 impl LiveCapture {
     /// Creates the state of a capture that allocates from the session's arena. `frontiers` contains
-    /// the last nodes of the streams.
+    /// the streams' last nodes.
     pub(crate) fn new(arena: &CudaArena, event: Arc<Event>, frontiers: Frontiers) -> Self {
         let arena = CudaArena::of_session(Arc::clone(arena.shared()));
         Self { arena, event, frontiers }

@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes the memory of a
-/// view.
+/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes a view's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'v> {
     pub(crate) capture: u64,

@@ -1,6 +1,6 @@
-//! A model of the order of operations in a capture. The model is built from the body's operations
-//! and the waits between its streams, and not from the driver's data. A dry run uses only this
-//! model. A capture uses the model to determine which waits are still necessary.
+//! A model of the order of a capture's operations. The model is built from the body's operations
+//! and the waits between its streams, not from the driver's data. A dry run uses only this model. A
+//! capture uses the model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 
@@ -20,16 +20,15 @@ pub(crate) struct Model {
 struct Line {
     /// `true` once the stream has become part of the capture.
     begun: bool,
-    /// The numbers of the operations that the stream's next operation depends on.
+    /// The numbers of the operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each stream of the capture, the number of operations that precede this model's next
+    /// For each stream of the capture, the number of operations that precede this stream's next
     /// operation.
     seen: Vec<usize>,
 }
 
 impl Model {
-    /// Creates a model that contains `streams` streams and no operations. `streams` must be at
-    /// least 1.
+    /// Creates a model with `streams` streams and no operations. `streams` must be at least 1.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
         Self {
@@ -41,7 +40,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream and returns the operation's number.
+    /// Adds an operation to a stream and returns its number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;

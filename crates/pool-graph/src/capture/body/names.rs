@@ -1,4 +1,4 @@
-//! Identifiers for streams and host arguments in a body.
+//! Identifiers for a body's streams and host arguments.
 
 /// An identifier for one of the session's streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -128,11 +128,11 @@ impl Capture<'_> {
     /// threads. If the work fails halfway, the caller is also responsible for the nodes that the
     /// work has already added.
     ///
-    /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
-    /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
-    /// replaced the work. The same applies to everything else that a replay uses, such as a library
-    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
-    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// The modules of all launched kernels must stay loaded as long as the graph lives. The modules
+    /// may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has replaced
+    /// the work. The same applies to everything else that a replay uses, such as a library handle
+    /// with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a clone of a
+    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///

@@ -14,8 +14,8 @@ pub(crate) struct Region {
     /// The name that identifies the region in the body's steps.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// The size of the region in bytes. If the region is a temporary, this size is a multiple of
-    /// the granule.
+    /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
+    /// granule.
     pub(crate) bytes: u64,
     /// The offset of the region in the arena, or `None` if the region is outside the arena.
     pub(crate) offset: Option<u64>,
@@ -150,7 +150,7 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams that an operation must wait for before it uses the region.
+    /// Returns the streams for which an operation must wait before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()

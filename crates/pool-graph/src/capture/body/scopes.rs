@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. A capture's scopes use the same [`Scope`] and device views as
-//! eager code, but their pools allocate blocks from the capture's memory.
+//! Scopes in a capture's body. A capture's scopes use the same [`Scope`] and device views as eager
+//! code, but their pools allocate blocks from the capture's memory.
 
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ impl<'c> Capture<'c> {
     ///
     /// **Other streams.** To use a view on another stream of the session, call `view.on(&stream)`.
     /// If that stream is not part of the capture yet, it joins the capture. When the scope ends,
-    /// its stream waits for the other stream. Streams that do not belong to the session are
-    /// rejected. In a dry run, `on` accepts only the streams of scopes. A body that supports dry
+    /// its stream waits for the other stream. The capture rejects streams that do not belong to the
+    /// session. In a dry run, `on` accepts only the streams of scopes. A body that supports dry
     /// runs therefore opens a scope named `inner` on the branch and calls
     /// `view.on(inner.context().stream())`.
     ///
@@ -70,9 +70,9 @@ impl<'c> Capture<'c> {
     ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses do not refer to real
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
-    /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
-    /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
-    /// and fills if their addresses do not refer to real memory. If the driver rejects a copy or a
+    /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel launched on one of
+    /// the session's own streams would actually run. A driver may reject cudarc's own copies and
+    /// fills if their addresses do not refer to real memory. If the driver rejects a copy or a
     /// fill, the probe returns the driver's error. The copies and fills of the views avoid this
     /// error.
     ///

@@ -1,11 +1,11 @@
 //! The block sources for the pools of a body. A pool gets its blocks either from the capture's
-//! arena or from a lent view. In this crate, only this module implements the unsafe trait
-//! `BlockSource` of `pool-cuda`.
+//! arena or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe trait
+//! `BlockSource`.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and
-//!   the blocks therefore stays valid as long as the capture's work may run. Work of a failed
+//!   the blocks therefore stays valid as long as the capture's work may run. The work of a failed
 //!   capture never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
 //!   region is not returned to the arena, and the account records that it is in use. Therefore, no
@@ -46,7 +46,7 @@ pub(crate) struct FromArena {
 /// The blocks that a pool has allocated from the arena.
 #[derive(Default)]
 struct Blocks {
-    /// The size of each block in bytes, keyed by the block's address.
+    /// The size of each block in bytes, keyed by block address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
     /// uses of these blocks, so a new use follows all earlier uses.
@@ -132,7 +132,7 @@ impl BodyStream {
 
     /// # Safety
     ///
-    /// The caller must satisfy the safety requirements of [`BlockSource::write`].
+    /// The caller must uphold the safety contract of [`BlockSource::write`].
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let streams = {
             let account = self.account.open();
@@ -172,8 +172,8 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Makes a block available for reuse by this pool. The arena does not get blocks back, because
-    /// the capture does not record which kernels use them.
+    /// Makes a block available to this pool for reuse. Blocks are not returned to the arena,
+    /// because the capture does not record which kernels use them.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {
@@ -197,8 +197,8 @@ unsafe impl BlockSource for FromArena {
 
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
 // function. Work from a dry run is never executed. The only block is the region with which this
-// source was created, and only the view that the pool returns uses it. The pool requests one more
-// word than the view needs. The block may be one word too short, but no work accesses memory beyond
+// source was created, and only the view that the pool returns uses it. The pool requests one word
+// more than the view needs. The block may be one word too short, but no work accesses memory beyond
 // the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {

@@ -11,14 +11,14 @@ use crate::base::block::BlockId;
 pub(crate) enum BodyStep {
     /// The body allocated a temporary.
     Acquire { stream: usize, bytes: u64 },
-    /// The pool of a scope allocated a block.
+    /// A scope's pool allocated a block.
     Block { stream: usize, bytes: u64 },
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
     /// with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument was assigned its number. Arguments are numbered from 0.
+    /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },
     /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },
@@ -56,8 +56,8 @@ impl Trace {
         self.after.len()
     }
 
-    /// Returns the number of the first step that differs between two traces. Steps are numbered
-    /// from 1. If one trace is a prefix of the other, the first extra step counts as different.
+    /// Returns the number of the first step in which two traces differ. Steps are numbered from 1.
+    /// If one trace is a prefix of the other, the first extra step counts as different.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
         (self != other).then(|| same.count() + 1)

@@ -18,7 +18,7 @@ use crate::capture::memory::check_block;
 use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 
 /// A view of device memory in a capture's body. The memory is either a temporary or a block that
-/// the graph keeps. The bytes of a temporary may be reused after the view is dropped.
+/// the graph keeps. A temporary's bytes may be reused after its view is dropped.
 ///
 /// A view stores an address and a length. Dropping the view ends the use of its memory.
 #[must_use]
@@ -162,7 +162,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// In a capture's body, a read-only view of memory that the session owns.
+/// A read-only view of memory that the session owns, for use in a capture's body.
 ///
 /// A `SharedView` can be passed to any method that only reads a [`CaptureView`], but it provides no
 /// method for writing.

@@ -61,7 +61,7 @@ pub struct Workspace<'c> {
 
 impl<'c> Capture<'c> {
     /// Allocates a workspace for a library handle that uses this stream. The workspace remains part
-    /// of the footprint for the lifetime of the graph.
+    /// of the footprint for the graph's lifetime.
     ///
     /// # Errors
     ///

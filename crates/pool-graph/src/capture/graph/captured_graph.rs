@@ -32,8 +32,8 @@ use crate::verify::Verification;
 ///   stream use the arena. The second kind refers to blocks that one of the session's leases keeps
 ///   alive. A caller that enqueues other work must use `unsafe` code and guarantees that the memory
 ///   used by this work stays valid. The capture detects work that other code enqueued on its
-///   streams. To detect such work, the capture records the last nodes of each stream. In addition,
-///   every node of the graph must belong to an operation of the capture. No other code can end the
+///   streams. To detect such work, the capture records each stream's last nodes. In addition, every
+///   node of the graph must belong to an operation of the capture. No other code can end the
 ///   capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
@@ -43,14 +43,14 @@ use crate::verify::Verification;
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
 ///   Dropping the graph first synchronizes this stream. Afterwards, the executable graph, the
 ///   graph, the state, and the leases are dropped in this order. If another thread is capturing at
-///   this time, the state and the leases are dropped immediately. The driver's objects are
+///   that time, the state and the leases are dropped immediately. The driver's objects are
 ///   destroyed only after that capture has ended. If the stream cannot be synchronized, nothing is
 ///   freed. Synchronization fails while the stream is being captured explicitly, or if the driver
 ///   returns an error although the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
-///   different streams may share a block only if none of these graphs writes to the block. The
-///   capture checks this condition before each operation that writes, even during an update.
+///   different streams may share a block only if none of them writes to it. The capture checks this
+///   condition before each write operation, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the nodes and
 ///   edges of the finished graph. The verifier has checked that full edges order all temporaries
 ///   that share bytes.
@@ -70,9 +70,8 @@ use crate::verify::Verification;
 ///   is passed to `mem::forget`, its buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
 ///   functions that scopes have launched and the values that were passed to
-///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed the
-///   handle. A caller that enqueues other work guarantees that the modules used by this work stay
-///   loaded.
+///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed it.
+///   A caller that enqueues other work guarantees that the modules used by this work stay loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|

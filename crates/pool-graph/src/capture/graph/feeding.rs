@@ -1,5 +1,5 @@
 //! Copies to and from a graph's blocks that do not make the host wait for the device. These copies
-//! use the buffers of a staging pool, and run on the graph's stream.
+//! use a staging pool's buffers and run on the graph's stream.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::capture::error::CaptureError;
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of `elements` to the start of a block that the graph retains. The copy runs
     /// after all earlier runs of the graph and before all later runs. The call does not wait for
-    /// the copy. When the call returns, a buffer of the staging pool contains the elements. The
-    /// staging buffer becomes available again once the copy has completed.
+    /// the copy. When the call returns, one of the staging pool's buffers contains the elements.
+    /// The staging buffer becomes available again once the copy has completed.
     ///
     /// The first call records that this graph writes to the block, because a copy may still be
     /// pending when the call returns. The block remains recorded until the next

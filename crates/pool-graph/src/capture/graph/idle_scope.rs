@@ -1,5 +1,5 @@
 //! Scopes between two replays. The pool of a scope between two replays can use the graph's arena,
-//! because the graph's temporaries are not in use at that time.
+//! because the graph's temporaries are not in use then.
 //!
 //! A scope between replays is safe for three reasons:
 //!
@@ -38,7 +38,7 @@ impl<S> CapturedGraph<S> {
     /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
-    /// before all later replays. Views can be used on other streams with
+    /// before all later ones. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
     /// the other streams that the scope used. A scope may overwrite whatever an earlier scope or a
     /// replay has left in this memory.
@@ -133,7 +133,7 @@ impl IdlePool {
 impl Drop for IdlePool {
     fn drop(&mut self) {
         // If the body panicked, the error cannot be returned to a caller. `end` leaks the loan if
-        // pending work may still use the memory, so that the graphs can never run again.
+        // pending work may still use the memory, so the graphs can never run again.
         let _unwinding = self.end();
     }
 }
@@ -150,7 +150,7 @@ struct Blocks {
     /// The offset of the next new block.
     next: u64,
     end: u64,
-    /// The size of each block in bytes, keyed by the block's offset.
+    /// The size of each block in bytes, keyed by block offset.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,
@@ -180,7 +180,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the used part become part of the unused part again.
+    /// Frees a block. Free blocks at the end of the used part are merged into the unused part of
+    /// the arena.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));

@@ -1,5 +1,5 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order in which they are returned. The buffers are
+//! when it is created, and reuses them in the order they are returned. The buffers are
 //! [`PageLocked`] values from `pool-driver` that detect when a copy has ended. The staged copies of
 //! `pool-cuda` also use this type. Once the pool exists, none of its methods allocates a buffer or
 //! waits for one.
@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// pool waits for the pending copies of its available buffers. If a ticket is dropped after its
 /// pool, the ticket waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order in which they were returned. The copies of the buffers
-    /// at the front complete first.
+    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
@@ -74,7 +74,7 @@ struct Inbox {
     is_closed: bool,
 }
 
-/// A buffer that is in use. Dropping this value returns the buffer to the pool.
+/// A buffer in use. Dropping this value returns the buffer to the pool.
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
     /// The page-locked memory, or `None` while the buffer is being returned.
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer whose copies have completed, without waiting or allocating memory.
+    /// Takes a buffer without pending copies, without waiting or allocating memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -170,7 +170,7 @@ impl TakenBuffer {
     ///
     /// The range of `bytes` bytes at `to` must be allocated in the stream's context. The caller
     /// must be allowed to write to this range in stream order. The buffer must have just been taken
-    /// from the pool, and must contain at least `bytes` bytes.
+    /// from the pool and must contain at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
         to: u64,

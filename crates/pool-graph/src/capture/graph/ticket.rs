@@ -53,7 +53,7 @@ impl<T: PodElement> ReadTicket<T> {
     }
 
     /// Blocks the host until the elements have arrived, and returns a slice of the staging buffer.
-    /// This method does not wait for later work, and makes no driver call if the elements have
+    /// This method does not wait for later work and makes no driver call if the elements have
     /// already arrived.
     ///
     /// # Errors
