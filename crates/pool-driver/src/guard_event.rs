@@ -34,7 +34,7 @@ pub struct UseEnd(sys::CUevent);
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
-    /// Creates an event in a context, and makes the context current.
+    /// Creates an event in a context and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();

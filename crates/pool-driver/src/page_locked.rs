@@ -117,7 +117,7 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy, and the copy's stream
+    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
     /// is now being captured.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {

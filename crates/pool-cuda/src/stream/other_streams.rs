@@ -193,7 +193,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of dropped guards for bytes that a new view covers exclusively.
+    /// Destroys the events of dropped guards for bytes covered by a new exclusive view.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(

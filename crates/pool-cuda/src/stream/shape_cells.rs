@@ -18,8 +18,8 @@ pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 /// The number of bytes in one shape.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// The number of cells in one slab. The number of cells in a slab must not exceed the number of
-/// bits in its mask.
+/// The number of cells in one slab. This number must not exceed the number of bits in a slab's
+/// mask.
 const CELLS: usize = u64::BITS as usize;
 
 /// The slabs of one pool. The lock is held only to acquire or return cells, and to add or remove

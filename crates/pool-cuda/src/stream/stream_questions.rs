@@ -19,7 +19,7 @@ use pool_driver::calls::Address;
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 
 impl StreamQuestions {
-    /// Records that cudarc queried the stream of a block.
+    /// Records that cudarc queried a block's stream.
     pub(crate) fn note(&self, block: Address) {
         let times = match self.0.get() {
             Some((before, times)) if before == block => times.saturating_add(1),

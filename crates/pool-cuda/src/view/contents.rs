@@ -76,11 +76,11 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Sets all elements to the given value.
     ///
     /// A fill during a capture adds one or more nodes to the graph. The element type and the length
-    /// determine the number and kinds of these nodes. The value never affects them. Because they do
-    /// not depend on the value, you can update the graph with a different value. If an element has
-    /// a size of 1, 2, or 4 bytes, the fill consists of one memset node. For any other element
-    /// size, the fill writes the first element and then repeatedly copies the elements written so
-    /// far. Each copy doubles the number of written elements.
+    /// determine the number and kinds of these nodes. The value never affects them. You can
+    /// therefore update the graph with a different value. If an element has a size of 1, 2, or 4
+    /// bytes, the fill consists of one memset node. For any other element size, the fill writes the
+    /// first element and then repeatedly copies the elements written so far. Each copy doubles the
+    /// number of written elements.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
     /// memset for each 4 bytes. If 4 does not divide the element size, the fill uses one memset for

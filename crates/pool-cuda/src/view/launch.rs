@@ -21,7 +21,7 @@ pub trait Launch {
     /// that the kernel uses must stay valid as long as the graph exists. The memory of a pool with
     /// a [source](crate::BlockSource) meets this requirement. If the pool cannot order the other
     /// streams that use a view, the kernel receives address 0 for this view. The launch itself
-    /// succeeds in this case. A kernel that accesses address 0 faults, which makes the CUDA context
+    /// succeeds in this case. A kernel that accesses address 0 faults and makes the CUDA context
     /// unusable. To detect this error, call
     /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) before the launch.
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;

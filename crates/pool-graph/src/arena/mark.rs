@@ -49,7 +49,7 @@ impl<M: MemorySource> CudaArena<M> {
         given.0.used(self.shared().generation())
     }
 
-    /// Restores the state that the arena had before the session. Call this method after the
+    /// Restores the state that the arena had before the session began. Call this method after the
     /// session's last graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().book.lock().come_back(&mut given.0);

@@ -25,8 +25,8 @@ use crate::driver::{Executable, Graph};
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
-    // Rust drops fields in the order of their declaration. The executable graph must be destroyed
-    // before the graph, and both must be destroyed before their memory is freed.
+    // Rust drops fields in declaration order. The executable graph must be destroyed before the
+    // graph, and both must be destroyed before their memory is freed.
     pub(crate) executable: Option<Executable>,
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -80,8 +80,8 @@ impl Resource for GraphLeftovers {
 /// whose destruction was deferred until then.
 #[derive(Debug)]
 pub(crate) struct ActiveCapture {
-    // Rust drops fields in the order of their declaration. The streams' captures must have ended
-    // before the deferred objects are destroyed.
+    // Rust drops fields in declaration order. The streams' captures must have ended before the
+    // deferred objects are destroyed.
     streams: CapturedStreams,
     _deferred: DeferredDestruction,
 }

@@ -48,7 +48,7 @@ impl GraphMemory {
             || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
     }
 
-    /// Returns the address of memory that the graph keeps. Returns an error if the memory is too
+    /// Returns the address of memory that the graph retains. Returns an error if the memory is too
     /// small or belongs to another context.
     pub(crate) fn address_of(
         &self,

@@ -72,8 +72,8 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. If the body succeeds,
-    /// the call can still fail with [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// An error from `body` takes precedence over all other errors. If the body succeeds, the call
+    /// can still fail with [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
     /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
     /// [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
     /// [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],

@@ -3,7 +3,7 @@
 //! capture would become part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
-//! before the lock is acquired, and removed entries are dropped after the lock has been released.
+//! before the lock is acquired, and removed entries are dropped after the lock is released.
 //! Launching or dropping a graph requires no additional space in the registry's lists.
 
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use super::registry::{RunStream, come_to_rest};
 /// dropped.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
-    // Rust drops fields in the order of their declaration. The memory must be freed before the
-    // streams that used it are dropped.
+    // Rust drops fields in declaration order. The memory must be freed before the streams that used
+    // it are dropped.
     memory: GraphMemory,
     runs_on: RunStream,
     streams: Arc<[Arc<CudaStream>]>,

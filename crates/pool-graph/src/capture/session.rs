@@ -25,8 +25,8 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// A session in its first state. In its first state, a session collects the capture's streams and
-/// the blocks that the graph retains.
+/// The first state of a capture session. In its first state, a session collects the capture's
+/// streams and the blocks that the graph retains.
 ///
 /// Each state of a session has its own type and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`

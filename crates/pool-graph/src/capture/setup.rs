@@ -72,9 +72,8 @@ pub(crate) struct CaptureOutcome {
 
 /// A capture in progress, together with the interface that its body uses.
 struct RunningCapture<'c> {
-    // Rust drops fields in the order of their declaration. If the body fails or panics, the
-    // driver's capture must end first. The stream is then no longer captured when the body's pools
-    // are dropped.
+    // Rust drops fields in declaration order. If the body fails or panics, the driver's capture
+    // must end first. The stream is then no longer captured when the body's pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -292,7 +291,7 @@ impl CaptureSetup {
     }
 }
 
-/// Converts a temporary and its offset into the verifier's format. The closure `number` returns the
+/// Converts a temporary and its offset into the verifier's format. The `number` closure returns the
 /// index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();

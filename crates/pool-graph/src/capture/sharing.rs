@@ -13,8 +13,8 @@ use crate::base::block::BlockId;
 /// searched or changed. Capacity is reserved before the lock is acquired.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// A use of a block. A use: the block, the stream that uses it, and a flag that is `true` for a
-/// write.
+/// A use of a block. The entry stores the block, the stream that uses it, and a flag that is `true`
+/// for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
     /// The number of the pool, and the number of the block within the pool.

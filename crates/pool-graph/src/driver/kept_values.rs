@@ -88,9 +88,9 @@ impl Resource for Values {
         None
     }
 
-    /// If no session is capturing, the values are dropped; otherwise they stay alive, because a
-    /// destructor may call the driver. If a destructor panics, the panic is caught because other
-    /// resources may follow in the queue. The panic hook still reports the panic.
+    /// Drops the values, or returns an error if a session is capturing, because a destructor may
+    /// call the driver. If a destructor panics, the panic is caught because other resources may
+    /// follow in the queue. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {

@@ -31,8 +31,8 @@ pub(crate) fn preallocate<M: MemorySource>(
                 book.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source has just returned this range, and no other code knows the
-                // address of the range.
+                // SAFETY: the source has just returned this range, and no other code knows its
+                // address.
                 unsafe { source.free(address, growth.bytes) };
                 book.not_grown(growth);
                 return Ok(());
@@ -149,8 +149,7 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source has just returned this range, and no other code knows the address of
-        // the range.
+        // SAFETY: the source has just returned this range, and no other code knows its address.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }

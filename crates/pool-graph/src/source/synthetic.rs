@@ -76,7 +76,7 @@ pub enum SyntheticRefusal {
     /// The host has too little memory to record the allocation.
     #[error("cannot allocate {requested} bytes of host memory to record the allocation")]
     Bookkeeping {
-        /// The number of bytes of host memory that were requested.
+        /// The number of bytes of host memory requested.
         requested: usize,
     },
 }

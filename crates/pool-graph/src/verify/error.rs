@@ -51,7 +51,7 @@ pub enum LayoutViolation {
         region: usize,
         /// The offset in the arena where the region starts.
         offset: u64,
-        /// The size of the region in bytes.
+        /// The region's size in bytes.
         bytes: u64,
     },
     /// The edges of the graph form a cycle.

@@ -25,9 +25,9 @@ pub struct OrderEdge {
 /// The offset and size of a region in the arena, and the nodes that use the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// The start offset of the region in the arena.
+    /// The offset in the arena where the region starts.
     pub offset: u64,
-    /// The size of the region in bytes.
+    /// The region's size in bytes.
     pub bytes: u64,
     /// The nodes that are known to use the region. The verifier checks that the graph's edges order
     /// these nodes as specified by `after` and `until`. For any other uses of the region, the
@@ -47,7 +47,7 @@ pub struct RegionLayout {
 pub struct Access {
     /// The number of the node that performs the access.
     pub node: usize,
-    /// The start offset of the access in the arena.
+    /// The offset in the arena where the access starts.
     pub offset: u64,
     /// The number of accessed bytes.
     pub bytes: u64,

@@ -82,7 +82,7 @@ impl Pass {
         known.copied().unwrap_or_default()
     }
 
-    /// Selects the sources of the next pass. Returns the number of pairs in `asked` with selected
+    /// Selects the next sources for this pass. Returns the number of pairs in `asked` with selected
     /// sources.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();

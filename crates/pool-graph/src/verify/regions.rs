@@ -1,5 +1,5 @@
-//! The regions of a layout. A region's nodes, identified by their positions in the topological
-//! order.
+//! The regions of a layout. The module identifies a region's nodes by their positions in the
+//! topological order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;

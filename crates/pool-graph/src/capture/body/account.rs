@@ -39,8 +39,8 @@ pub(crate) struct Account {
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if a step of the body has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture earlier than the steps do; a dry run
-    /// cannot detect this.
+    /// stream. A device view may add a stream to the capture before any step does; a dry run cannot
+    /// detect this.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -297,8 +297,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Returns `true` if `later` must wait for `earlier` before its next operation can follow all
-    /// operations on `earlier`.
+    /// Returns `true` if `later` must still wait for `earlier`, so that its next operation follows
+    /// all operations on `earlier`.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -463,7 +463,8 @@ impl Account {
         }
     }
 
-    /// Records that the capture forks. Fails if the arena's policy does not support forks.
+    /// Records that the capture forks. Returns an error if the arena's policy does not support
+    /// forks.
     pub(super) fn fork(&mut self) -> Result<(), CaptureError> {
         self.medium.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
     }

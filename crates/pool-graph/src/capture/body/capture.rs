@@ -53,8 +53,8 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Drops the pools and then closes the account. As a result, a value that the body has leaked
-    /// cannot keep the record or the arena alive.
+    /// Drops the pools and then closes the account. Consequently, a value leaked by the body cannot
+    /// keep the record or the arena alive.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);

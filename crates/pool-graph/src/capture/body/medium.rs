@@ -11,7 +11,8 @@ use crate::capture::error::CaptureError;
 
 /// The source of a body's memory, and the state of the body's streams.
 pub(super) enum Medium {
-    /// A dry run, whose addresses do not refer to real memory. The address of the next temporary.
+    /// A dry run, whose addresses do not refer to real memory. The number is the address of the
+    /// next temporary.
     Dry(u64),
     /// A real capture, which is in progress in the driver.
     Live(LiveCapture),

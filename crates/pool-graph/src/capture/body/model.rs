@@ -53,8 +53,8 @@ impl Model {
         operation
     }
 
-    /// Returns `true` if the stream `later` must wait for `earlier`, so that the next operation on
-    /// `later` follows all operations on `earlier`.
+    /// Returns `true` if `later` must wait for `earlier` before its next operation can follow all
+    /// operations on `earlier`.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);
         let behind = later_line.seen.iter().zip(&earlier_line.seen).any(|(own, other)| own < other);

@@ -21,7 +21,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code.
+    /// Returns an error if the driver call fails.
     pub fn fill_bytes<T: PodElement>(
         &self,
         stream: CaptureStream,

@@ -18,8 +18,8 @@ use crate::driver::{CaptureMode, KeptValues, StreamCapture};
 /// The pools of a body's scopes. There is one pool for each stream on which a scope has been
 /// opened.
 pub(crate) struct Pools {
-    // Rust drops fields in the order of their declaration. The pools must be dropped before the
-    // stream that they use.
+    // Rust drops fields in declaration order. The pools must be dropped before the stream that they
+    // use.
     pub(super) scopes: Vec<Option<Pool<Cuda>>>,
     pub(super) dry: Option<DryStream>,
 }
@@ -28,10 +28,10 @@ pub(crate) struct Pools {
 /// so launches on it never run. User code cannot end the capture through this stream, because the
 /// capture began on a different stream.
 pub(super) struct DryStream {
-    // Rust drops fields in the order of their declaration. Dropping the first two fields discards
-    // the capture and destroys the stream. Dropping `_under_way` next lets eager pools wait for the
-    // context again. Finally, dropping `_deferred` destroys the objects whose destruction was
-    // deferred until the end of the capture.
+    // Rust drops fields in declaration order. Dropping the first two fields discards the capture
+    // and destroys the stream. Dropping `_under_way` next lets eager pools wait for the context
+    // again. Finally, dropping `_deferred` destroys the objects whose destruction was deferred
+    // until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,

@@ -18,7 +18,7 @@ use crate::capture::memory::check_block;
 use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 
 /// A view of device memory in a capture's body. The memory is either a temporary or a block that
-/// the graph keeps. A temporary's bytes may be reused after its view is dropped.
+/// the graph retains. A temporary's bytes may be reused after its view is dropped.
 ///
 /// A view stores an address and a length. Dropping the view ends the use of its memory.
 #[must_use]

@@ -63,13 +63,13 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. If the arena is too
-    /// small, acquiring memory fails with [`CudaError::NoBlock`]. The
-    /// [`idle_bytes`](Self::idle_bytes) method returns the number of available bytes. If another
-    /// scope between replays is open, the call fails with [`CaptureError::Lent`]. If the stream is
-    /// being captured, the call fails with [`CaptureError::Capturing`]. Otherwise, the call fails
-    /// with the driver's error code. If the graph's stream cannot wait for the other streams, none
-    /// of the arena's graphs can be replayed anymore.
+    /// An error from `body` takes precedence over all other errors. If the arena is too small,
+    /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
+    /// method returns the number of available bytes. If another scope between replays is open, the
+    /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
+    /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
+    /// the graph's stream cannot wait for the other streams, none of the arena's graphs can be
+    /// replayed anymore.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,

@@ -24,7 +24,7 @@ pub(super) struct Runs {
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// The host memory that copies in the graph read from.
+    /// The host memory from which the graph's copies read.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,

@@ -46,8 +46,8 @@ pub struct StagingConfig {
 /// [`with_config`](Self::with_config) allocates all of the pool's buffers. Each copy uses one of
 /// these buffers and never waits for a buffer or allocates another one. A buffer is in use until
 /// its copy has completed. For a read, the buffer is also in use until its
-/// [`ReadTicket`](crate::ReadTicket) has been dropped. If a ticket is forgotten, its buffer is
-/// never reused.
+/// [`ReadTicket`](crate::ReadTicket) has been dropped. If a ticket is passed to `mem::forget`, its
+/// buffer is never reused.
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
@@ -88,9 +88,9 @@ impl StagingPool {
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code. The call also fails if the host cannot allocate the
-    /// pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No other
-    /// method of the pool allocates memory.
+    /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
+    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No
+    /// other method of the pool allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer without pending copies, without waiting or allocating memory.
+    /// Takes a buffer with no pending copies. This call neither waits nor allocates memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {

@@ -13,8 +13,8 @@ use crate::capture::error::CaptureError;
 /// the device.
 ///
 /// Dropping a ticket returns its buffer to the staging pool; the pool reuses the buffer after the
-/// copy has completed. If a ticket is forgotten, its buffer is never reused. A ticket may outlive
-/// the graph, the graph's stream, and the [`StagingPool`](crate::StagingPool).
+/// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
+/// may outlive the graph, the graph's stream, and the [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};

@@ -137,8 +137,8 @@ impl<S> CapturedGraph<S> {
         self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
-    /// Returns a page-locked buffer that is at least as large as `bytes`. The caller must have made
-    /// the context current on this thread.
+    /// Returns a page-locked buffer that is at least as large as `bytes`. The caller must already
+    /// have made the context current on this thread.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
