@@ -33,7 +33,7 @@ impl Cuda {
         Self::device_count().is_ok()
     }
 
-    /// Returns the number of devices that the driver reports, which is never 0.
+    /// Returns the number of devices that the driver reports. This number is never 0.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The code that means that the device is out of memory.
+    /// The code that indicates that the device is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);

@@ -229,7 +229,7 @@ impl CudaError {
     }
 }
 
-/// Formats how the unknown stream used the memory, and which wait would be necessary.
+/// Describes how the unknown stream used the memory and which wait would be necessary.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {

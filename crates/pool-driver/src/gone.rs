@@ -1,11 +1,12 @@
 //! Detects contexts that have been destroyed or lost. Callers may ignore an error only if the
 //! context has been destroyed or lost.
 //!
-//! Pools and graphs rely on the order of work in streams. The same rule applies to every call that
-//! records an event, waits for an event, or waits on the host. This rule also applies to calls that
-//! query a stream's capture or retain a context. If a call that orders work fails, the operation
-//! that requires it fails with the same error, regardless of the error's code. A driver may return
-//! any code while the work is still running, so the code never justifies ignoring an error.
+//! Pools and graphs rely on the order in which streams run their work. The same rule applies to
+//! every call that records an event, waits for an event, or waits on the host. This rule also
+//! applies to calls that query a stream's capture or retain a context. If a call that orders work
+//! fails, the operation that requires it fails with the same error, regardless of the error's code.
+//! A driver may return any code while the work is still running, so the code never justifies
+//! ignoring an error.
 //!
 //! If a resource's context is gone, a failure to free the resource is ignored because the resource
 //! no longer exists. If a context is gone, a failure to wait for it is also ignored because no work

@@ -96,7 +96,7 @@ impl HostBuffer {
         self.0.memory.addr().get() as u64
     }
 
-    /// Returns the number of bytes in the buffer, which is never 0.
+    /// Returns the number of bytes in the buffer. This number is never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "the driver allocates no empty buffer")]
     pub fn len(&self) -> usize {

@@ -86,7 +86,7 @@ pub fn version() -> Result<u32, CudaError> {
     Ok(version)
 }
 
-/// Returns the number of devices that the driver reports, which is never 0.
+/// Returns the number of devices that the driver reports. This number is never 0.
 pub fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;

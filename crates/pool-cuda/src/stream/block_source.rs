@@ -66,7 +66,7 @@ pub unsafe trait BlockSource: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Capturing`] if the stream may not join the capture.
+    /// Returns [`CudaError::Capturing`] if the stream must not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
     /// Keeps a function's module loaded, because the pool is about to capture a launch of the

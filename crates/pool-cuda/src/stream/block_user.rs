@@ -53,8 +53,8 @@ impl BlockUser {
     /// Announces a stream passed as an `Arc`, and creates the user for it.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may wait for this user on another thread. There, the same handle may refer
-            // to a different stream.
+            // The pool may wait for this user on another thread. On that thread, the same handle
+            // may refer to a different stream.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);

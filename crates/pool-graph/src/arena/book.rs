@@ -170,8 +170,8 @@ impl ArenaBook {
         self
     }
 
-    /// Returns the number of bytes that this state has in use, or 0 if the arena has been reset
-    /// since the state was copied. A planned arena uses no bytes before its first allocation.
+    /// Returns the number of bytes in use, or 0 if the arena has been reset since this state was
+    /// copied. A planned arena uses no bytes before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }

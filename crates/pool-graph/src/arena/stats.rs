@@ -27,7 +27,7 @@ pub struct ArenaStats {
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
-    /// The number of regions that have been allocated.
+    /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
     /// The number of deallocation calls for addresses at which no live region starts, over the
     /// arena's lifetime.

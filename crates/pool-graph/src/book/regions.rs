@@ -129,7 +129,7 @@ impl Regions {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// Adds a single free region that covers a whole chunk, but does not add it to the index.
+    /// Creates a free region that covers a whole chunk, without adding it to the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }

@@ -235,8 +235,8 @@ pub enum CaptureError {
     },
     /// The body's steps differ from the steps that it must repeat. A capture must repeat the steps
     /// of the dry run from which its plan was made. An update must repeat the steps of the captured
-    /// body. Using a different block, or writing to a block that was only read before, also makes a
-    /// step different.
+    /// body. A step also differs if it uses a different block or writes to a block that was only
+    /// read before.
     #[error(
         "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
          steps: probe or capture the current body again"
@@ -384,7 +384,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// Creates the error for a capture in `context` that has been invalidated.
+    /// Creates the error for an invalidated capture in `context`.
     pub(crate) fn invalidated(context: &CudaContext, mode: CaptureMode) -> Self {
         Self::Invalidated { mode, event_tracking: context.is_event_tracking() }
     }

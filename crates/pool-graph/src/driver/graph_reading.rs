@@ -12,7 +12,7 @@ use super::refusal::NodeKind;
 
 /// Information about a capture in progress on a stream.
 pub(crate) struct CaptureUnderWay {
-    /// The driver's ID of the capture, which is unique within the process.
+    /// The driver's capture ID, which is unique within the process.
     pub(crate) id: u64,
 }
 

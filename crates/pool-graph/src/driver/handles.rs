@@ -90,7 +90,7 @@ impl Graph {
         self.0.handle().get()
     }
 
-    /// Instantiates an executable graph from the graph.
+    /// Creates an executable graph from this graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
         // SAFETY: the graph is live, because its owner is borrowed. The modules of the graph's

@@ -91,7 +91,7 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads and then the memory that it writes.
+/// Returns two ranges of memory: the one that a copy reads, and then the one that it writes.
 ///
 /// The memory types are read as numbers, because a newer driver may return types that the bindings'
 /// enum does not contain. The enum is `repr(u32)`.

@@ -160,7 +160,8 @@ impl StreamCapture {
         Ok(Some(under_way))
     }
 
-    /// Returns an observer that reads the last nodes of the capture's streams during the capture.
+    /// Returns an observer that can read the last nodes of the capture's streams while the capture
+    /// is in progress.
     pub(crate) fn observer(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
         CaptureObserver { origin, event, capture: self.id }
@@ -230,7 +231,7 @@ impl Drop for StreamCapture {
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
     event: Arc<Event>,
-    /// The driver's ID of the capture, which is unique within the process.
+    /// The driver's capture ID, which is unique within the process.
     capture: u64,
 }
 

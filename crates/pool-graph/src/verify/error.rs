@@ -14,7 +14,7 @@ pub enum LayoutViolation {
          one region to finish before it uses the other"
     )]
     Unordered {
-        /// The index of the first region, which is lower than `second`.
+        /// The index of the first region; it is lower than `second`.
         first: usize,
         /// The index of the second region.
         second: usize,

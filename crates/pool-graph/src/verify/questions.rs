@@ -37,7 +37,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number that identifies these nodes of the region in a claim.
+    /// Returns the number with which a claim identifies these nodes of the region.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }

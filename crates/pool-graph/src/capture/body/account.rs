@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns an error if an earlier call could not return its own error.
+    /// Returns the first error that an earlier call could not return, if there is one.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }

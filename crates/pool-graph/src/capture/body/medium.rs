@@ -14,7 +14,7 @@ pub(super) enum Medium {
     /// A dry run, whose addresses do not refer to real memory. The number is the address of the
     /// next temporary.
     Dry(u64),
-    /// A real capture, which is in progress in the driver.
+    /// A real capture in progress in the driver.
     Live(LiveCapture),
     /// The body has ended. Pools that outlive the body can no longer allocate memory.
     Over,

@@ -57,8 +57,8 @@ pub(crate) enum RegionAccess {
     Listed(Vec<Turn>),
 }
 
-/// A group of uses that may run in any order. A group consists of a single write, or of any number
-/// of reads.
+/// A group of uses that may run in any order. A group consists of a single write or any number of
+/// reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) writes: bool,

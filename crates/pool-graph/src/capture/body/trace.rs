@@ -31,8 +31,8 @@ pub(crate) enum Memory {
     /// A temporary, or a block of a scope. Temporaries and scope blocks share one sequence of
     /// numbers that starts at 0.
     Temporary(usize),
-    /// A block of a graph memory pool. Using a different block makes a step different, because
-    /// graphs may share blocks.
+    /// A block of a graph memory pool. A step that uses a different block counts as a different
+    /// step, because graphs may share blocks.
     Block(BlockId),
     /// Memory that the session owns. The number is an index into the session's list of owned
     /// memory.

@@ -61,8 +61,8 @@ use crate::verify::Verification;
 ///   all later runs use the new nodes. If the driver does not report whether the update took place,
 ///   the graph retains the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
-///   stream as the graph, and ends before the next run begins. Before a run, graphs that share the
-///   arena also check that it is not lent.
+///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
+///   the arena also checks that the arena is not lent.
 /// - *Copies that feed the graph without waiting run on the same stream.* The only host memory that
 ///   the driver uses in these copies belongs to buffers of a [`StagingPool`](crate::StagingPool).
 ///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The

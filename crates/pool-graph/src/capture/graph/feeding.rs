@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that do not make the host wait for the device. These copies
-//! use a staging pool's buffers and run on the graph's stream.
+//! Copies to and from a graph's blocks, performed without blocking the host. These copies use a
+//! staging pool's buffers and run on the graph's stream.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that block the host, and methods that change the graph's
-//! host arguments.
+//! Blocking copies to and from a graph's blocks, and methods that change the graph's host
+//! arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
