@@ -23,7 +23,7 @@ pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
 /// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
-/// it leaks an event that it cannot destroy.
+/// it would leak an event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
 /// Identifies a [`GuardEvent`] as long as the event is alive.

@@ -62,7 +62,7 @@ fn index(named: &[usize], node: usize) -> usize {
 ///
 /// Edges of all kinds are included, because a valid graph contains no cycles of any kind of edge.
 /// The function visits the nodes in the order they become ready. Positions of concurrent work on
-/// several streams are therefore close together, which keeps later passes short.
+/// several streams are therefore close together, so later passes are short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

@@ -114,10 +114,10 @@ impl Capture<'_> {
     /// # Safety
     ///
     /// All memory that the work accesses in any replay must meet one of two conditions. The first
-    /// condition is met by memory that belongs to the views in `uses`. The work may write only to
-    /// views that are declared as written. The second condition is met by memory that belongs to
-    /// the caller or to the graph's state. This memory must stay valid, and no other code may use
-    /// it. The second condition must stay met as long as the graph exists, or until an
+    /// condition is that the memory belongs to the views in `uses`. The work may write only to
+    /// views that are declared as written. The second condition is that the memory belongs to the
+    /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
+    /// The second condition must hold as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
     /// with `mem::forget` never ends, and no code waits for its runs. If the graph's state borrows
     /// memory (`S` is not `'static`), the caller must also ensure that the graph is dropped.
