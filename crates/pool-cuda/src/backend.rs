@@ -1,4 +1,4 @@
-//! Implements the CUDA backend, which allocates, frees, fills and copies device memory for a pool,
+//! Implements the CUDA backend, which allocates, frees, fills, and copies device memory for a pool,
 //! and creates the pool's views.
 
 use std::mem::ManuallyDrop;
@@ -28,7 +28,7 @@ struct BlockGuard<'a> {
     bytes: usize,
 }
 
-/// Allocates a block, and adds the block's size to the number of bytes that the pool holds.
+/// Allocates a block and adds its size to the number of bytes that the pool holds.
 fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaError> {
     let address = stream.allocate(bytes)?;
     if let Some(holder) = stream.holder() {
@@ -38,7 +38,7 @@ fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaE
 }
 
 impl BlockGuard<'_> {
-    /// Transfers ownership of the block to the pool, without freeing the block.
+    /// Transfers ownership of the block to the pool without freeing the block.
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
@@ -46,9 +46,9 @@ impl BlockGuard<'_> {
 
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: the guard owns a block of this context, so no other code frees the block. All
-        // work that uses the block has been enqueued on the pool's stream or on a stream that the
-        // pool has recorded as a user.
+        // SAFETY: the guard owns a block in this context, so no other code frees it. All work that
+        // uses the block has been enqueued on the pool's stream or on a stream that the pool has
+        // recorded as a user.
         self.stream.keep_pending_error(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -96,8 +96,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // This method discards a panic of the watch, because the method must not unwind. The
-            // panic hook has already printed the message.
+            // This method discards a panic from the watch because it must not unwind. The panic
+            // hook has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -147,8 +147,8 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block contains at least `bytes` bytes, and that no
-        // view of the block exists. All earlier uses of the block precede this fill in the order of
-        // the pool's stream.
+        // view of the block exists. All earlier uses of the block precede this fill in stream
+        // order.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -158,9 +158,9 @@ unsafe impl PoolBackend for Cuda {
         value: T,
         length: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the block has room for `length` elements, and that no
-        // view of the block exists. All earlier uses of the block precede this fill in the order of
-        // the pool's stream.
+        // SAFETY: the caller guarantees that the block has space for `length` elements, and that no
+        // view of the block exists. All earlier uses of the block precede this fill in stream
+        // order.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
 
@@ -169,19 +169,19 @@ unsafe impl PoolBackend for Cuda {
         block: DeviceBlock,
         source: &[T],
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the block has room for the elements of `source`, and
-        // that no view of the block exists. All earlier uses of the block precede this copy in the
-        // order of the pool's stream.
+        // SAFETY: the caller guarantees that the block has space for the elements of `source`, and
+        // that no view of the block exists. All earlier uses of the block precede this copy in
+        // stream order.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }
 }
 
 // SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` contains only an
 // address. Each address within an allocation is therefore a valid block that ends at the end of the
-// allocation. Every method except `free` accepts such an address as a block. All contexts that
-// cudarc creates use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and
-// host memory therefore share one address space, and host memory is in its lower half. Views call
-// no methods of their `SlotRef` except `pool_context`, `block_of` and `arm_bytes`.
+// allocation. Every method except `free` accepts such an address as a block. All contexts created
+// by cudarc use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and host
+// memory therefore share one address space, with host memory in its lower half. Views call only the
+// `pool_context`, `block_of`, and `arm_bytes` methods of their `SlotRef`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

@@ -1,4 +1,4 @@
-//! Defines the marker type of the CUDA backend, and the queries that need no pool.
+//! Defines the CUDA backend's marker type, and the queries that require no pool.
 
 use pool_driver::deferred_frees::{DeferredFreeCounts, deferred_frees, retry_deferred_frees};
 use pool_driver::error::CudaError;
@@ -7,11 +7,11 @@ use pool_driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 
-/// A zero-sized marker type for pools whose memory is on NVIDIA devices.
+/// A zero-sized marker type for pools with memory on NVIDIA devices.
 ///
 /// Programs can call every function of `Cuda` on machines without a driver or a device. If the
-/// driver or the device is missing, each function of `Cuda` returns an error that states which of
-/// them is missing. These functions never panic.
+/// driver or the device is missing, each function of `Cuda` returns an error that says which one is
+/// missing. These functions never panic.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -33,11 +33,11 @@ impl Cuda {
         Self::device_count().is_ok()
     }
 
-    /// Returns the number of devices that the driver reports, which is never 0.
+    /// Returns the number of devices that the driver reports. This number is never 0.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`] or
+    /// Returns [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`], or
     /// [`CudaError::NoDevice`], depending on the cause.
     pub fn device_count() -> Result<u32, CudaError> {
         library::device_count()
@@ -47,21 +47,21 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count).
+    /// Returns [`CudaError::NoSuchDevice`], or any error from [`device_count`](Self::device_count).
     /// Returns [`CudaError::Call`] if the driver cannot retain the device's primary context.
     pub fn device(ordinal: u32) -> Result<CudaDevice, CudaError> {
         library::check_ordinal(ordinal)?;
         CudaDevice::open(ordinal)
     }
 
-    /// Retries all deferred frees, and returns the number of resources that are still not freed. A
-    /// free is deferred if the resource cannot be freed when its owner is dropped.
+    /// Retries all deferred frees, and returns the number of resources that could still not be
+    /// freed. A free is deferred if the resource cannot be freed when its owner is dropped.
     ///
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
     /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
-    /// executable graphs, page-locked memory, device memory, and streams on which a capture was
-    /// started. The queue does not include the streams of pools and probes, because they belong to
-    /// cudarc. cudarc does not retry failed frees.
+    /// executable graphs, page-locked memory, device memory, and streams on which a capture began.
+    /// The queue does not include the streams of pools and probes, because they belong to cudarc.
+    /// cudarc does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
     /// capture by `pool-graph` ends. A program needs this function only if no pool will allocate
@@ -72,25 +72,26 @@ impl Cuda {
         retry_deferred_frees()
     }
 
-    /// Returns the number of deferred frees of each kind, without calling the driver.
+    /// Returns the number of deferred frees of each kind without calling the driver.
     #[must_use]
     pub fn deferred_frees() -> DeferredFreeCounts {
         deferred_frees()
     }
 
-    /// Selects the device for the pools that this thread creates later. Device 0 is the default.
+    /// Selects the device for the pools that this thread creates from now on. Device 0 is the
+    /// default.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count). If
-    /// the call fails, the thread's selected device does not change.
+    /// Returns [`CudaError::NoSuchDevice`], or any error from [`device_count`](Self::device_count).
+    /// If the call fails, the thread's selected device does not change.
     pub fn set_device(ordinal: u32) -> Result<(), CudaError> {
         library::check_ordinal(ordinal)?;
         thread::set_ordinal(ordinal);
         Ok(())
     }
 
-    /// Returns the ordinal of the device that this thread has selected.
+    /// Returns the ordinal of the device selected by this thread.
     #[must_use]
     pub fn current_device() -> u32 {
         thread::ordinal()

@@ -1,11 +1,10 @@
 //! The CUDA backend of `pool`, which provides pools and scopes for device memory.
 //!
-//! Each pool belongs to one device and one stream, which a [`DeviceStream`] represents. Acquiring
-//! an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
-//! enqueues all of its own work on its stream. The stream of a pool orders every reuse of memory,
-//! so a loop in steady state needs no events, no waits and no driver calls for memory. If work on
-//! another stream uses the pool's memory, the pool orders the two streams with each other (see
-//! [`record_use`]).
+//! Each pool belongs to one device and one stream, represented by a [`DeviceStream`]. Acquiring an
+//! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
+//! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
+//! loop in steady state needs no events, no waits, and no driver calls for memory. If work on
+//! another stream uses the pool's memory, the pool orders the two streams (see [`record_use`]).
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -27,16 +26,16 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
-//! [`Stacked<Cuda>`](pool_core::Stacked) places all arrays of a pass in one block. A stacked pool
+//! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
 //! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
 //! return the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
 //!
-//! `trim`, `compact` and `clear` block until the pool's stream has completed its work and the freed
-//! memory has been released to the device. All other operations of a pool block the host only in
-//! three cases:
+//! `trim`, `compact`, and `clear` block until the pool's stream has completed its work and the
+//! freed memory has been released to the device. All other operations of a pool block the host only
+//! in three cases:
 //!
 //! - The host reads a view.
 //! - The pool cannot determine when another stream finishes using its memory (see

@@ -12,21 +12,21 @@ use crate::cuda::Cuda;
 use crate::stream::device::CudaDevice;
 use crate::stream::device_stream::DeviceStream;
 
-/// A watch that receives a notification for each block of a stream's pool.
+/// A watch that is notified of each block of a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool. A `SharedStream` creates a context for each array of
-/// the pool.
+/// The device and the stream of a shared pool. A `SharedStream` creates a context for each of the
+/// pool's arrays.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
     watch: Option<SharedWatch>,
 }
 
-/// A watch that receives a notification for each block of a shared pool.
+/// A watch that is notified of each block of a shared pool.
 ///
 /// A mutex ensures that the watch receives one notification at a time. The mutex is locked while
-/// the watch runs. The watch of a shared pool must not use the pool, just like any other watch.
+/// the watch runs. Like any other watch, the watch of a shared pool must not use the pool.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 

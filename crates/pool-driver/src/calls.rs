@@ -1,7 +1,7 @@
-//! Wraps the driver calls that manage, fill and copy memory or wait for work. All functions return
-//! typed errors. The functions receive references to cudarc's stream and context objects, so these
-//! objects stay alive during the call. The caller guarantees that all addresses are valid. Each
-//! function makes its context current immediately before it calls the driver.
+//! Wraps the driver calls that manage, fill, and copy memory or wait for work. All functions return
+//! typed errors. The functions receive references to cudarc's stream and context objects, which
+//! therefore stay alive during the call. The caller guarantees that all addresses are valid. Each
+//! function makes its context current immediately before calling the driver.
 //!
 //! This module does not use cudarc's safe functions, because they return errors that earlier,
 //! unrelated calls left in the context. No code in this module reads or changes the errors that
@@ -23,7 +23,7 @@ use crate::reclaim::Reclaim;
 /// The address of device memory.
 pub type Address = sys::CUdeviceptr;
 
-/// Returns the sizes of the free and total memory of a context's device.
+/// Returns the free and total memory of a context's device, in bytes.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
@@ -31,8 +31,8 @@ pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
 }
 
 /// Blocks the host until all work in a context has completed. The host must wait for the whole
-/// context if a stream that the pool does not know has used the context's memory. `stream` is the
-/// handle of this unknown stream, and is used only in errors.
+/// context if a stream unknown to the pool has used the context's memory. `stream` is the handle of
+/// this unknown stream and is used only in errors.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
 ///
 /// # Safety
 ///
-/// The memory pool must be alive, and must belong to the stream's device.
+/// The memory pool must be alive and must belong to the stream's device.
 pub unsafe fn allocate_in_order(
     pool: sys::CUmemoryPool,
     bytes: usize,
@@ -214,8 +214,7 @@ pub unsafe fn copy_on_device(
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory from one context to another, in the order of a stream of the target's
-/// context.
+/// Copies device memory from one context to another, ordered on a stream in the target's context.
 ///
 /// # Safety
 ///
@@ -239,7 +238,7 @@ pub unsafe fn copy_between_devices(
 ///
 /// # Safety
 ///
-/// The host range must be page-locked, and must not be written or freed until the copy has
+/// The host range must be page-locked and must not be written or freed until the copy has
 /// completed. The safety contract of [`set_bytes`] applies to the device range.
 pub unsafe fn copy_from_host(
     to: Address,
@@ -257,7 +256,7 @@ pub unsafe fn copy_from_host(
 ///
 /// # Safety
 ///
-/// The host range must be page-locked, and must not be accessed or freed until the copy has
+/// The host range must be page-locked and must not be accessed or freed until the copy has
 /// completed. The device range must be allocated, and the caller must be allowed to read it in
 /// stream order.
 pub unsafe fn copy_to_host(

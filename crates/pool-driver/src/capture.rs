@@ -1,4 +1,4 @@
-//! Queries whether a stream is being captured, and which capture it belongs to.
+//! Queries whether a stream is being captured, and to which capture it belongs.
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -7,7 +7,7 @@ use crate::context::bound_handle;
 use crate::error::CudaError;
 use crate::versioned::capture_info;
 
-/// The ID of the capture that a stream belongs to, or `None` if the stream is not being captured.
+/// The ID of the capture to which a stream belongs, or `None` if the stream is not being captured.
 /// The ID of an invalidated capture is 0.
 pub type CaptureId = Option<u64>;
 
@@ -25,7 +25,7 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     Ok(answer("cuStreamIsCapturing", status)? != none)
 }
 
-/// Returns the capture that a stream belongs to. This function makes the stream's context current.
+/// Returns the capture to which a stream belongs. This function makes the stream's context current.
 pub fn capture_of(stream: &CudaStream) -> Result<CaptureId, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is alive while its owner is borrowed. This function does not read the

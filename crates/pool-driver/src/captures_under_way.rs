@@ -1,11 +1,11 @@
-//! Coordinates the captures of sessions with waits for a whole context, because such a wait would
+//! Coordinates session captures with waits for a whole context, because such a wait would
 //! invalidate any capture in the context.
 //!
-//! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream of the
+//! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the
 //! context is being captured. A pool waits for a whole context only while no session is capturing.
 //! If a session begins a capture while a pool is waiting for a context, the session blocks until
-//! the wait has ended. This module cannot detect captures that were started without a session,
-//! because the driver reports the capture status only for a given stream.
+//! the wait has ended. This module cannot detect captures started without a session, because the
+//! driver reports the capture status only for a given stream.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Represents a capture by a session. While this value exists, no pool waits for a whole context.
+/// Represents a session's capture. While this value exists, no pool waits for a whole context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());
@@ -48,7 +48,7 @@ impl Drop for CaptureUnderWay {
     }
 }
 
-/// Returns `true` if any session of this process is capturing.
+/// Returns `true` if any session in this process is capturing.
 #[must_use]
 pub fn is_capture_under_way() -> bool {
     under_way().captures > 0

@@ -1,8 +1,8 @@
-//! Implements a linked list for values that a lock or a borrow protects. Links are allocated before
-//! the lock is acquired, and dropped after it has been released. Linking and unlinking an entry
-//! never allocates, frees or drops a value. No user code runs while the lock is held. User code
-//! includes allocator hooks, destructors and the driver. User code might try to acquire the same
-//! lock and cause a deadlock.
+//! Implements a linked list of values that a lock or a borrow protects. Links are allocated before
+//! the lock is acquired and dropped after it has been released. Linking and unlinking an entry
+//! never allocates, frees, or drops a value. No user code runs while the lock is held. User code
+//! includes allocator hooks, destructors, and the driver. User code might try to acquire the same
+//! lock, which would cause a deadlock.
 //!
 //! A list needs no links if its entries are never removed. For such a list, `pool_core::reserve`
 //! can grow a `Vec` before the lock is acquired.
@@ -15,11 +15,11 @@ use pool_core::reserve;
 
 use crate::error::CudaError;
 
-/// A linked list whose links are in no particular order.
+/// A linked list with links in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link of the chain. Each link is the only element of a `Vec`. Allocating a `Vec`, unlike a
-/// `Box`, can fail without aborting the process.
+/// A link of the chain. Each link is the only element of a `Vec`. Unlike allocating a `Box`,
+/// allocating a `Vec` can fail without aborting the process.
 struct Link<T> {
     value: T,
     next: Chain<T>,
@@ -69,7 +69,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Moves all links of another chain into this chain.
+    /// Moves all of another chain's links into this chain.
     pub fn add(&mut self, mut other: Self) {
         while let Some(mut link) = other.pop() {
             if let Some(first) = link.0.first_mut() {
@@ -85,7 +85,7 @@ impl<T> Chain<T> {
         Some(mem::replace(self, rest))
     }
 
-    /// Removes all links that `is_wanted` accepts, and returns these links as a chain.
+    /// Removes all links that `is_wanted` accepts, and returns them as a chain.
     #[must_use]
     pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
         let (mut kept, mut unlinked) = (Self::new(), Self::new());

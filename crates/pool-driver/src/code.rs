@@ -1,5 +1,5 @@
 //! Defines the driver's return codes, with their numbers and names. This crate stores the names in
-//! a table. An error must be printable even if there is no driver that could report the name of its
+//! a table. An error must be printable even without a driver that could report the name of its
 //! code.
 
 use std::fmt;
@@ -12,29 +12,29 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The code for a device that is out of memory.
+    /// The code that indicates that the device is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const CAPTURED_EVENT: Self = Self(907);
 
-    /// Returns the number of the code, as listed in CUDA's documentation.
+    /// Returns the code's number, as listed in CUDA's documentation.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Returns the name of the code without the prefix `CUDA_ERROR_`, or `None` if this release
-    /// does not know the number.
+    /// Returns the code's name without the prefix `CUDA_ERROR_`, or `None` if the number is unknown
+    /// to this release.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let index = NAMES.binary_search_by_key(&self.0, |(number, _)| *number).ok()?;
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and a remedy if a capture caused the code, or `None` for all other
-    /// codes.
+    /// Returns the usual cause and a remedy if a capture caused the code; otherwise, returns
+    /// `None`.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -94,7 +94,7 @@ impl From<DriverError> for DriverCode {
     }
 }
 
-/// Prints the number and the name of the code, for example `2 OUT_OF_MEMORY`.
+/// Formats the number and name of the code, for example `2 OUT_OF_MEMORY`.
 impl fmt::Display for DriverCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0, self.name().unwrap_or("(unknown name)"))
@@ -107,7 +107,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// The numbers and names of the codes, sorted by number.
+/// The codes' numbers and names, sorted by number.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),

@@ -1,8 +1,8 @@
-//! Checks contexts, and makes a context current on the calling thread.
+//! Checks the contexts of streams, and makes a context current on the calling thread.
 //!
 //! The handle of a default stream refers to a different stream in each context, and some driver
-//! calls use the current context. Each function makes its context current immediately before it
-//! calls the driver. Any code that runs earlier, such as a stream's destructor or an allocator's
+//! calls use the current context. Each function makes its context current immediately before
+//! calling the driver. Any code that ran earlier, such as a stream's destructor or an allocator
 //! hook, may have made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -20,8 +20,8 @@ pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
     answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
 }
 
-/// Returns the handle of a stream, and makes the stream's context current. The handle refers to
-/// this stream until another context becomes current.
+/// Returns a stream's handle, and makes the stream's context current. The handle refers to this
+/// stream until another context becomes current.
 pub(crate) fn bound_handle(stream: &CudaStream) -> Result<sys::CUstream, CudaError> {
     bind(stream.context())?;
     Ok(stream.cu_stream())
@@ -36,7 +36,7 @@ pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     Ok(active != 0)
 }
 
-/// Returns the ordinal of the device that a context belongs to.
+/// Returns the ordinal of the device to which a context belongs.
 pub fn ordinal(context: &CudaContext) -> u32 {
     // The conversion cannot fail, because the context was created from a 32-bit ordinal.
     u32::try_from(context.ordinal()).unwrap_or(u32::MAX)
@@ -46,8 +46,8 @@ pub fn ordinal(context: &CudaContext) -> u32 {
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::WrongDevice`] if the stream belongs to another device, and
-/// [`CudaError::WrongContext`] if the stream belongs to another context of the same device.
+/// Returns [`CudaError::WrongDevice`] if the stream belongs to another device, or
+/// [`CudaError::WrongContext`] if it belongs to another context of the same device.
 pub fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
     let (own, other) = (ordinal(context), ordinal(stream.context()));
     if own != other {

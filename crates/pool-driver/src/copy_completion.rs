@@ -1,5 +1,5 @@
 //! Tracks whether the copies that use a buffer have completed. The driver records an event after
-//! the last copy. The owner of the buffer queries the event, or waits for it. The order of copies
+//! the last copy. The owner of the buffer queries the event or waits for it. The order of copies
 //! and other uses never depends on whether a destructor runs.
 
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The error that the driver returns for an event that was recorded in a capture. A copy is usually
-/// lost because its event was recorded in a capture.
+/// The error that the driver returns for an event recorded in a capture. A copy is usually lost
+/// because its event was recorded in a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// The state of the copies that use one buffer.
 pub(crate) struct CopyCompletion {
-    /// The event that is recorded after the last copy.
+    /// The event recorded after the last copy.
     last_copy: Event,
-    /// This flag is `true` if a copy may still be pending.
+    /// `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a pending copy whose event could not be recorded, or `None` if there is no
+    /// The stream of a pending copy for which no event could be recorded, or `None` if there is no
     /// such copy.
     unmarked_on: Option<Arc<CudaStream>>,
-    /// This flag is `true` if a copy has become a node of a graph, because other code was capturing
-    /// the stream. The time at which a captured copy runs is unknown.
+    /// `true` if a copy has become a node of a graph, because other code was capturing the stream.
+    /// The time at which a captured copy runs is unknown.
     is_lost: bool,
 }
 
@@ -47,8 +47,8 @@ impl CopyCompletion {
         self.is_lost
     }
 
-    /// Records the event after the last copy that was enqueued on the stream. The copy is pending
-    /// until this event has completed.
+    /// Records the event after the last copy enqueued on the stream. The copy is pending until this
+    /// event has completed.
     pub(crate) fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
@@ -100,7 +100,7 @@ impl CopyCompletion {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy, and the copy's stream
+    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
     /// is now being captured.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
@@ -114,9 +114,9 @@ impl CopyCompletion {
     }
 
     /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
-    /// of a captured copy returns error 907 until the capture ends. After the end of the capture,
-    /// each query of the event returned error 1 on an H200 with driver 580. If error 1 has another
-    /// cause, a second query of the event succeeds.
+    /// of a captured copy returns error 907 until the capture ends. On an H200 with driver 580,
+    /// each query of the event returned error 1 after the end of the capture. If error 1 has
+    /// another cause, a second query of the event succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

@@ -1,4 +1,4 @@
-//! Identifies the legacy default stream of a context, and the per-thread default stream.
+//! Identifies a context's legacy default stream and the per-thread default stream.
 
 use cudarc::driver::CudaStream;
 
@@ -22,7 +22,7 @@ pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
-/// Checks that a stream is the same stream on every thread, as a pool requires.
+/// Checks that a stream is the same on every thread, as a pool requires.
 ///
 /// # Errors
 ///

@@ -1,38 +1,38 @@
-//! Lists the kinds of resources whose frees can be deferred, and counts the deferred frees of each
+//! Lists the kinds of resources that can have deferred frees, and counts the deferred frees of each
 //! kind.
 
 use std::fmt;
 
-/// The kind of a resource whose free is deferred.
+/// The kind of a resource with a deferred free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeferredFreeKind {
-    /// The blocks of a dropped pool, which count as one resource.
+    /// A dropped pool's blocks, which count as one resource.
     PoolBlocks,
     /// An event of the driver.
     Event,
-    /// A memory pool of the driver.
+    /// One of the driver's memory pools.
     MemoryPool,
     /// Page-locked host memory.
     HostMemory,
     /// Ordinary device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
-    /// A stream on which a capture was started.
+    /// A stream on which a capture began.
     Stream,
     /// A graph of the driver.
     Graph,
-    /// An executable graph of the driver.
+    /// One of the driver's executable graphs.
     Executable,
     /// The resources of a graph or of an update that could not be freed. These resources remain if
     /// a capture was in progress, or if the wait for the graph's runs failed.
     GraphRuns,
-    /// Memory from other code that was passed to a session, and values that a graph kept alive.
-    /// These values include the modules of kernels.
+    /// Memory that other code passed to a session, and values that a graph kept alive. These values
+    /// include the modules of kernels.
     OwnedMemory,
 }
 
 impl DeferredFreeKind {
-    /// All kinds of resources whose frees can be deferred.
+    /// All kinds of resources that can have deferred frees.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,
@@ -62,7 +62,7 @@ impl DeferredFreeKind {
     }
 }
 
-/// The number of deferred frees of each kind, which is printed like `2 events, 1 graphs`.
+/// The number of deferred frees of each kind, printed like `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeferredFreeCounts(pub [usize; DeferredFreeKind::ALL.len()]);
 

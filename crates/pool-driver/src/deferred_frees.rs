@@ -1,6 +1,6 @@
-//! Implements the queue of deferred frees, which the whole process shares. The queue contains
-//! driver resources that could not be freed when their owners were dropped. A resource cannot be
-//! freed during a capture, or if the driver refuses to free it. The frees are retried when a pool
+//! Implements the queue of deferred frees, shared by the whole process. The queue contains driver
+//! resources that could not be freed when their owners were dropped. A resource cannot be freed
+//! during a capture, or if the driver refuses to free it. The frees are retried when a pool
 //! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
@@ -55,8 +55,8 @@ pub struct ResourceOwner<T: Resource> {
 
 /// A reserved entry in the queue, for a resource that does not exist yet.
 ///
-/// The link is stored in a boxed slice of length 1, which is converted from a `Vec`. Allocating a
-/// `Vec`, unlike `Box::new`, can fail without aborting the process.
+/// The link is stored in a boxed slice of length 1 that was converted from a `Vec`. Unlike
+/// `Box::new`, allocating a `Vec` can fail without aborting the process.
 pub struct QueueEntry<T>(Box<[Link<T>; 1]>);
 
 /// A link of the queue. Each link contains a resource whose owner has been dropped, and a pointer
@@ -70,7 +70,7 @@ struct Link<T> {
 /// The deferred frees, from newest to oldest.
 type Queue = Option<Box<dyn DeferredFree>>;
 
-/// A link of the queue, which can contain a resource of any type.
+/// A queue link that can contain a resource of any type.
 trait DeferredFree: Send {
     fn next(&mut self) -> &mut Queue;
 
@@ -133,7 +133,7 @@ impl<T: Resource> QueueEntry<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), entry: ManuallyDrop::new(self) }
     }
 
-    /// Stores the resource in this entry, so that the resource can be freed later.
+    /// Stores the resource in this entry, so that it can be freed later.
     fn into_deferred(mut self, resource: T) -> Box<dyn DeferredFree> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);

@@ -17,8 +17,8 @@ use crate::answer::answer;
 use crate::error::CudaError;
 use crate::library;
 
-/// A driver function whose signature has not changed since a given version of CUDA. The function is
-/// looked up on the first call.
+/// A driver function whose signature has been the same since a given version of CUDA. The function
+/// is looked up on the first call.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
     /// The first version of CUDA in which the function has this signature. CUDA encodes a version
@@ -53,8 +53,8 @@ impl<F: Copy> EntryPoint<F> {
             None => self.find()?,
         };
         // SAFETY: the driver returned this address for the function with this name and version.
-        // `new` requires that `F` is the function's type, and `SIZE` checks that `F` is as large as
-        // a pointer. The function stays loaded, because cudarc never unloads libraries.
+        // `new` requires `F` to be the function's type, and `SIZE` checks that `F` is as large as a
+        // pointer. The function stays loaded, because cudarc never unloads libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 
@@ -65,7 +65,7 @@ impl<F: Copy> EntryPoint<F> {
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
         // SAFETY: the name ends with a null byte, and both variables outlive the call. `status` is
-        // as large as the 32-bit enum that the driver writes to it, and is not read.
+        // as large as the 32-bit enum that the driver writes there, and is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

@@ -1,5 +1,5 @@
-//! Defines the error type of this crate. Each error states the request, the device, the driver's
-//! error code, and advice.
+//! Defines this crate's error type. Each error states the request, the device, the driver's error
+//! code, and advice.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use thiserror::Error;
 use crate::code::DriverCode;
 use crate::reclaim::Reclaim;
 
-/// An error that describes why a device operation failed.
+/// An error that explains why a device operation failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// The library of the NVIDIA driver cannot be loaded.
+    /// The NVIDIA driver's library cannot be loaded.
     #[error(
         "the NVIDIA driver (libcuda.so or nvcuda.dll) cannot be loaded: install the driver, or use \
          the host backend"
     )]
     NoLibrary,
-    /// The driver supports only versions of CUDA that are older than the required version.
+    /// The driver supports only CUDA versions older than the required one.
     #[error(
         "the NVIDIA driver supports CUDA up to version {}, but version {} is required: update the \
          driver",
@@ -35,7 +35,7 @@ pub enum CudaError {
         /// 12000, or 12030 for captured graphs.
         needed: u32,
     },
-    /// The driver reports a sufficient version, but lacks a function that this version should
+    /// The driver reports a sufficient version but lacks a function that this version should
     /// provide.
     #[error(
         "the NVIDIA driver does not provide the function {call}, which this driver version should \
@@ -68,13 +68,13 @@ pub enum CudaError {
     NoSuchDevice {
         /// The ordinal that was requested.
         asked: u32,
-        /// The number of devices that the driver reports.
+        /// The number of devices reported by the driver.
         count: u32,
     },
-    /// The device does not have enough memory for a block.
+    /// The device has too little memory for a block.
     #[error("the device cannot allocate {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         requested: usize,
         /// The sizes of the device's free and total memory, or `None` if the device does not
         /// respond.
@@ -115,7 +115,7 @@ pub enum CudaError {
          pool's own context"
     )]
     WrongContext {
-        /// The ordinal of the device that both contexts belong to.
+        /// The ordinal of the device to which both contexts belong.
         ordinal: u32,
     },
     /// The operation cannot become part of a graph, but its stream is being captured.
@@ -127,9 +127,9 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// A stream that the pool does not know used the pool's memory while a session was capturing a
-    /// graph. No event was recorded after this use. A wait for all work in the context would be
-    /// necessary, but would invalidate the capture.
+    /// A stream unknown to the pool used its memory while a session was capturing a graph. No event
+    /// was recorded after this use. Waiting for all work in the context would be necessary but
+    /// would invalidate the capture.
     #[error(
         "the pool cannot wait while a graph is being captured: {}. To avoid this error, {}",
         UnknownUse(*stream),
@@ -143,18 +143,18 @@ pub enum CudaError {
     /// `BlockSource` from `pool-cuda`.
     #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         requested: usize,
         /// The reason why no block is available, and advice.
         why: &'static str,
     },
-    /// The host is out of memory, so the pool cannot record its blocks, streams or shapes.
+    /// The host is out of memory, so the pool cannot record its blocks, streams, or shapes.
     #[error(
         "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free some \
          host memory first"
     )]
     Bookkeeping {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         requested: usize,
     },
     /// The source and the target of a copy have different lengths.
@@ -173,17 +173,17 @@ pub enum CudaError {
     /// The shape has more axes than device code supports.
     #[error("the shape has {rank} axes, but device code supports at most {most} axes")]
     RankTooLarge {
-        /// The number of axes of the shape.
+        /// The number of axes in the shape.
         rank: usize,
         /// The maximum number of axes.
         most: usize,
     },
-    /// A call to a driver function failed.
+    /// A driver call failed.
     #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the driver function.
         call: &'static str,
-        /// The code that the driver returned.
+        /// The code returned by the driver.
         code: DriverCode,
     },
 }
@@ -194,12 +194,12 @@ impl From<NoHostMemory> for CudaError {
     }
 }
 
-/// The sizes of a device's memory, as reported by the driver.
+/// A device's free and total memory, as reported by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// The number of bytes that are still free on the device.
+    /// The number of free bytes on the device.
     pub free: usize,
-    /// The total number of bytes of the device's memory.
+    /// The size of the device's memory in bytes.
     pub total: usize,
 }
 
@@ -229,7 +229,7 @@ impl CudaError {
     }
 }
 
-/// Prints how the unknown stream used the memory, and which wait would be necessary.
+/// Describes how the unknown stream used the memory and which wait would be necessary.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {
@@ -248,7 +248,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// Returns advice for memory that was used on an unknown stream.
+/// Returns advice for memory used on an unknown stream.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
@@ -259,7 +259,7 @@ fn advice(stream: Option<u64>) -> &'static str {
     }
 }
 
-/// A version in CUDA's encoding, which is printed in its usual form, such as `12.4`.
+/// A version in CUDA's encoding, printed in its usual form, such as `12.4`.
 struct Version(u32);
 
 impl fmt::Display for Version {
@@ -268,7 +268,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The memory sizes of the device, which an error prints after the number of requested bytes.
+/// The device's memory sizes, which an error prints after the number of requested bytes.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {
@@ -282,8 +282,8 @@ impl fmt::Display for Free {
     }
 }
 
-/// The cause of an error code and its remedy. An error prints the cause and the remedy if they
-/// depend only on the code.
+/// An error code's cause and remedy. An error prints the cause and the remedy if they depend only
+/// on the code.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {

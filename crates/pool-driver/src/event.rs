@@ -1,6 +1,6 @@
-//! Implements events, because cudarc's events may return the errors of other calls. A call that
-//! uses cudarc's events may return an error that belongs to an earlier, unrelated call. A call that
-//! uses an [`Event`] never returns the error of an earlier call.
+//! Implements events, because cudarc's events may return errors from other calls. A call that uses
+//! cudarc's events may return an error from an earlier, unrelated call. A call that uses an
+//! [`Event`] never returns an error from an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ unsafe impl HandleKind for EventKind {
 }
 
 impl Event {
-    /// Creates an event in a context, and makes the context current.
+    /// Creates an event in a context and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
         bind(context)?;
@@ -50,9 +50,9 @@ impl Event {
         Ok(Self(entry.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Records the event after all work that is currently enqueued on a stream of the event's
-    /// context. A stream that waits for an earlier recording of this event continues to wait for
-    /// that recording. This method makes the stream's context current.
+    /// Records the event after all work currently enqueued on a stream in the event's context. A
+    /// stream that waits for an earlier recording of this event continues to wait for that
+    /// recording. This method makes the stream's context current.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -60,7 +60,7 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream of any context wait for the point at which the event was recorded. This
+    /// Makes a stream in any context wait for the point at which the event was recorded. This
     /// method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
@@ -69,10 +69,9 @@ impl Event {
         unsafe { self.hold_back_handle(stream) }
     }
 
-    /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`.
-    /// The stream `earlier` must belong to the event's context. This method makes the context of
-    /// `later` current. One event can order any number of streams, because each wait refers to the
-    /// most recent recording.
+    /// Makes `later` wait for all work enqueued so far on `earlier`. `earlier` must belong to the
+    /// event's context. This method makes the context of `later` current. One event can order any
+    /// number of streams, because each wait refers to the most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)

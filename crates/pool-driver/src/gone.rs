@@ -1,16 +1,18 @@
-//! Detects contexts that have been destroyed or lost. Callers ignore an error only if the context
-//! has been destroyed or lost.
+//! Detects contexts that have been destroyed or lost. Callers may ignore an error only if the
+//! context has been destroyed or lost.
 //!
-//! Pools and graphs rely on the order of work in streams. One rule applies to every call that
-//! records an event, waits for an event, or waits on the host. The rule also applies to calls that
-//! query a stream's capture or retain a context. If a call that orders work fails, the operation
-//! that needs the call fails with the same error, regardless of the error's code. A driver may
-//! return any code while the work is still running, so the code never justifies ignoring an error.
+//! Pools and graphs rely on the order in which streams run their work. The same rule applies to
+//! every call that records an event, waits for an event, or waits on the host. This rule also
+//! applies to calls that query a stream's capture or retain a context. If a call that orders work
+//! fails, the operation that requires it fails with the same error, regardless of the error's code.
+//! A driver may return any code while the work is still running, so the code never justifies
+//! ignoring an error.
 //!
-//! If a resource's context is gone, a failure to free the resource is ignored, because no resource
-//! is left. If a context is gone, a failure to wait for it is also ignored, because no work runs in
-//! the context. Before a function ignores an error, [`is_gone`] makes a second, independent call
-//! that confirms that the context is gone. No function ignores an error only because of its code.
+//! If a resource's context is gone, a failure to free the resource is ignored because the resource
+//! no longer exists. If a context is gone, a failure to wait for it is also ignored because no work
+//! runs there. Before a function ignores an error, [`is_gone`] makes a second, independent call
+//! that confirms that the context is gone. No function ignores an error on the basis of its code
+//! alone.
 
 use cudarc::driver::{CudaContext, result};
 
@@ -33,8 +35,8 @@ pub(crate) fn is_current_gone(error: &CudaError) -> bool {
         && asked().is_err_and(|error| error.code().is_some_and(says_gone))
 }
 
-/// Returns `Ok` if the context has been destroyed or lost, and otherwise returns the given result.
-/// The result must come from freeing a resource of the context, or from waiting for the context.
+/// Returns `Ok` if the context has been destroyed or lost; otherwise, returns the given result. The
+/// result must come from freeing a resource in the context or from waiting for the context.
 ///
 /// # Errors
 ///
@@ -46,13 +48,13 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
     }
 }
 
-/// Returns `true` if the driver can return this code because a context was destroyed or lost, or
-/// because the driver has shut down. The driver may also return these codes for a working context.
+/// Returns `true` for codes that the driver returns if a context was destroyed or lost, or if the
+/// driver has shut down. The driver may also return these codes for a context that still works.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }
 
-/// Confirms with another call that a context is gone. The call queries the size of the device's
+/// Confirms with another call that a context is gone. This call queries the size of the device's
 /// memory, because every capture allows this query. Every call in a lost context returns the
 /// context's sticky error. If the context cannot be made current, this function checks whether the
 /// device has an active primary context.

@@ -1,9 +1,8 @@
-//! Records an event after work on a stream that the pool does not know. The pool's stream can wait
-//! for this work through the event. A guard of cudarc (`SyncOnDrop`) records this event when the
-//! guard is dropped.
+//! Records an event after work on a stream unknown to the pool. The pool's stream can wait for this
+//! work through the event. A cudarc guard (`SyncOnDrop`) records this event when dropped.
 //!
-//! A new event, which has never been recorded, is created for each guard. The event of a forgotten
-//! guard is never recorded, so the event shows later whether the guard was dropped.
+//! Each guard gets a new event that has never been recorded. The event of a forgotten guard is
+//! never recorded, so the event later shows whether the guard was dropped.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -19,12 +18,12 @@ use crate::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, ResourceOwne
 use crate::error::CudaError;
 use crate::versioned::is_recorded;
 
-/// An event for one guard of cudarc.
+/// An event for one of cudarc's guards.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// An event of cudarc at a fixed address, so that references to the event stay valid when the
-/// `Handle` moves. The `Vec` always contains one event. The destructor of cudarc's event never
-/// runs, because it leaks an event that it cannot destroy.
+/// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
+/// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
+/// it would leak an event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
 /// Identifies a [`GuardEvent`] as long as the event is alive.
@@ -35,15 +34,15 @@ pub struct UseEnd(sys::CUevent);
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
-    /// Creates an event in a context, and makes the context current.
+    /// Creates an event in a context and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let entry = QueueEntry::new()?;
         bind(context)?;
-        // This function removes the error of an earlier, unrelated call from the context and puts
-        // it back later, because cudarc would otherwise return this error.
+        // This function temporarily removes the error of an earlier, unrelated call from the
+        // context, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -51,15 +50,13 @@ impl GuardEvent {
         Ok(Self(entry.own(Handle(home))))
     }
 
-    /// Returns the address of cudarc's event. The address is valid until the `GuardEvent` is
-    /// dropped.
+    /// Returns the cudarc event's address. The address is valid until the `GuardEvent` is dropped.
     #[must_use]
     pub fn place(&self) -> NonNull<CudaEvent> {
         NonNull::from(self.0.event()).cast()
     }
 
-    /// Returns the identifier of the event. The identifier is valid until the `GuardEvent` is
-    /// dropped.
+    /// Returns the event's identifier. The identifier is valid until the `GuardEvent` is dropped.
     #[must_use]
     pub fn name(&self) -> UseEnd {
         UseEnd(self.0.event().cu_event())
@@ -111,7 +108,7 @@ impl UseEnd {
         unsafe { is_recorded(self.0) }
     }
 
-    /// Makes a stream wait for the event, and makes the stream's context current.
+    /// Makes a stream wait for the event and makes the stream's context current.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! Wraps handles of driver objects that belong to a context. The modules for events, streams,
-//! memory pools and graphs use these wrappers.
+//! Wraps the handles of driver objects that belong to a context. The modules for events, streams,
+//! memory pools, and graphs use these wrappers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use crate::context::bind;
 use crate::deferred_frees::{DeferredFreeKind, Resource};
 use crate::error::CudaError;
 
-/// Defines the driver's type for one kind of handle, and the function that destroys handles of this
-/// kind.
+/// Defines the driver's type for one kind of handle, and the function that destroys such handles.
 ///
 /// # Safety
 ///
@@ -38,7 +37,7 @@ pub unsafe trait HandleKind: 'static {
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
-/// A handle, and the context that the handle belongs to.
+/// A handle, and the context to which it belongs.
 pub struct ContextHandle<K: HandleKind> {
     handle: K::Handle,
     context: Arc<CudaContext>,
@@ -63,7 +62,7 @@ impl<K: HandleKind> ContextHandle<K> {
         self.handle
     }
 
-    /// Returns the context that the handle belongs to.
+    /// Returns the context to which the handle belongs.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }

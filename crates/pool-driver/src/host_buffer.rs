@@ -1,7 +1,7 @@
-//! Manages page-locked host memory, and blocking copies to and from it. Each buffer is freed
-//! exactly once, either immediately or later. The owner of a buffer detects when the last copy that
-//! uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph frees
-//! its buffers after its runs. A [`PageLocked`] records an event after its copies.
+//! Manages page-locked host memory and blocking copies to and from it. Each buffer is freed exactly
+//! once, either immediately or later. The owner of a buffer detects when the last copy that uses
+//! the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A graph frees its
+//! buffers after its runs. A [`PageLocked`] records an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -19,7 +19,7 @@ use crate::error::CudaError;
 #[derive(Debug)]
 pub struct HostBuffer(ResourceOwner<PageLockedMemory>);
 
-// SAFETY: a shared reference to a `HostBuffer` provides only an address, a length and a context.
+// SAFETY: a shared reference to a `HostBuffer` provides only an address, a length, and a context.
 unsafe impl Sync for HostBuffer {}
 
 /// A reserved entry in the queue of deferred frees, for a buffer that does not exist yet.
@@ -43,7 +43,7 @@ impl Resource for PageLockedMemory {
         Some(&self.context)
     }
 
-    /// Frees the memory. The owner of the buffer must ensure that no copy is pending.
+    /// Frees the memory. The buffer's owner must ensure that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         // SAFETY: `allocate_host` returned the memory in this context, and the caller guarantees
         // that the memory has not been freed. The code that enqueued copies guarantees that none of
@@ -59,22 +59,22 @@ impl HostBuffer {
         Self::with_entry(QueueEntry::new()?, bytes, context)
     }
 
-    /// Creates a buffer like [`new`](Self::new), but with an entry of the queue that has already
-    /// been reserved.
+    /// Creates a buffer like [`new`](Self::new), but with a queue entry that has already been
+    /// reserved.
     pub fn with_entry(
         entry: HostEntry,
         bytes: &[u8],
         context: &Arc<CudaContext>,
     ) -> Result<Self, CudaError> {
         let memory = calls::allocate_host(bytes.len(), context)?;
-        // SAFETY: the memory has just been allocated with `bytes.len()` bytes, so it does not
+        // SAFETY: this memory of `bytes.len()` bytes has just been allocated, so it does not
         // overlap the caller's bytes.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
         Ok(Self(entry.own(PageLockedMemory { memory, bytes: length, context })))
     }
 
-    /// Creates a buffer of `bytes` zeroed bytes. The number of bytes must not be 0. This function
+    /// Creates a zeroed buffer of `bytes` bytes. The number of bytes must not be 0. This function
     /// makes the context current.
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let entry = HostEntry::new()?;
@@ -96,7 +96,7 @@ impl HostBuffer {
         self.0.memory.addr().get() as u64
     }
 
-    /// Returns the number of bytes in the buffer, which is never 0.
+    /// Returns the number of bytes in the buffer. This number is never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "the driver allocates no empty buffer")]
     pub fn len(&self) -> usize {
@@ -126,7 +126,7 @@ impl HostBuffer {
     ///
     /// At least `bytes` bytes must be allocated at `from`. The caller must be allowed to read these
     /// bytes in stream order. The buffer must contain at least `bytes` bytes. After an error, the
-    /// caller must keep the buffer alive, and must not access the buffer until the stream has been
+    /// caller must keep the buffer alive and must not access it until the stream has been
     /// synchronized.
     pub unsafe fn read(
         &mut self,
@@ -135,7 +135,7 @@ impl HostBuffer {
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // for as long as the copy may run.
+        // as long as the copy may run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }
@@ -155,7 +155,7 @@ impl HostBuffer {
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // for as long as the copy may run.
+        // as long as the copy may run.
         let copied = unsafe { calls::copy_from_host(to, self.0.memory, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }

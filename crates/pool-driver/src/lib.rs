@@ -2,12 +2,12 @@
 //! driver's library, wraps the driver's functions with typed errors, owns the driver's resources,
 //! and manages the queue of deferred frees.
 //!
-//! This crate is an internal part of `pool-cuda` and `pool-graph`, and has no stable API. Any
-//! release may change this crate without notice. The crates `pool-cuda` and `pool-graph` re-export
-//! the types that users need.
+//! This crate is an internal part of `pool-cuda` and `pool-graph` and has no stable API. Any
+//! release may change this crate without notice. `pool-cuda` and `pool-graph` re-export the types
+//! that users need.
 //!
-//! The [`gone`] module explains why the error of a call that orders work is never ignored only
-//! because of its code.
+//! The [`gone`] module explains why an error from a call that orders work is never ignored on the
+//! basis of its code alone.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
 //! are allocated with fallible functions (see [`chain`]). Dropping a value never allocates memory,

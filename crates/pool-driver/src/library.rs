@@ -1,6 +1,6 @@
 //! Loads the driver's library. This module determines whether the library is present, which version
 //! it has, and how many devices the driver reports. The module first checks that the library is
-//! present, because without the library, cudarc panics at the first driver call.
+//! present, because cudarc panics at the first driver call without the library.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,10 +23,10 @@ const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// Starts the driver, so that its functions can be called. If the driver fails to start, the next
-/// call tries again, because the cause may be temporary.
+/// call tries again because the cause may be temporary.
 ///
 /// The function holds no lock while it starts the driver, because loading a library runs code
-/// outside this crate. This code may call `start` again. Starting the driver twice has the same
+/// outside this crate. Such code may call `start` again. Starting the driver twice has the same
 /// effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
@@ -50,11 +50,11 @@ fn is_present() -> bool {
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
-/// Starts the driver, and checks that the driver supports the given version of CUDA.
+/// Starts the driver and checks that it supports the given version of CUDA.
 ///
 /// # Errors
 ///
-/// Returns the same errors as [`start`], and [`CudaError::DriverTooOld`] if the driver does not
+/// Returns the same errors as [`start`], or [`CudaError::DriverTooOld`] if the driver does not
 /// support this version.
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
@@ -86,7 +86,7 @@ pub fn version() -> Result<u32, CudaError> {
     Ok(version)
 }
 
-/// Returns the number of devices that the driver reports, which is never 0.
+/// Returns the number of devices that the driver reports. This number is never 0.
 pub fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;

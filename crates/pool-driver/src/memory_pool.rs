@@ -14,7 +14,7 @@ use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
 use crate::versioned::create_memory_pool;
 
-/// The memory pool that belongs to one `CudaDevice` of `pool-cuda`.
+/// The memory pool that belongs to one of `pool-cuda`'s `CudaDevice`s.
 #[derive(Debug)]
 pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 
@@ -49,7 +49,7 @@ impl MemoryPool {
         Ok(Self(entry.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Returns the driver's handle of the memory pool, which stays alive until `self` is dropped.
+    /// Returns the memory pool's driver handle, which stays alive until `self` is dropped.
     #[must_use]
     pub fn handle(&self) -> sys::CUmemoryPool {
         self.0.get()

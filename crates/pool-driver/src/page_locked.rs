@@ -1,5 +1,5 @@
-//! Manages page-locked host memory for copies between the host and a device. If a buffer is
-//! forgotten while a copy uses it, its memory is never reused.
+//! Manages page-locked host memory for copies between the host and a device. If a buffer is passed
+//! to `mem::forget` while a copy uses it, its memory is never reused.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -21,22 +21,22 @@ const ALIGNMENT: usize = 256;
 /// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and the state of the copies that use it.
+/// A [`PageLocked`]'s memory, and the state of the copies that use it.
 struct Buffer {
     memory: HostBuffer,
-    /// The offset of the first aligned byte from the beginning of the memory.
+    /// The offset of the first aligned byte from the start of the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
 }
 
 impl PageLocked {
-    /// Creates a buffer of `bytes` zeroed bytes, which is aligned to 256 bytes.
+    /// Creates a zeroed buffer of `bytes` bytes, aligned to 256 bytes.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, and the driver's error if
-    /// the driver cannot allocate the memory or create the event.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error if it
+    /// cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
         Ok(Self(entry.own(Buffer::new(bytes, context)?)))
@@ -48,18 +48,17 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. The buffer is busy after
-    /// this call, even if the call returned an error, because the copy may still run after the
-    /// error.
+    /// this call, even if the call returned an error, because the copy may still run.
     ///
     /// # Errors
     ///
     /// Returns the driver's error. If the driver could not record an event after the copy, each
-    /// later query of the buffer tries again to record the event.
+    /// later query of the buffer tries again.
     ///
     /// # Safety
     ///
     /// At least `bytes` bytes must be allocated at `to`. The caller must be allowed to write these
-    /// bytes in stream order. The buffer must not be busy, and must contain at least `bytes` bytes.
+    /// bytes in stream order. The buffer must not be busy and must contain at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -118,7 +117,7 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy, and the copy's stream
+    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
     /// is now being captured.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
@@ -132,7 +131,7 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // The allocation has extra bytes, because the driver does not guarantee an alignment of 256
+        // The allocation has extra bytes because the driver does not guarantee an alignment of 256
         // bytes.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
@@ -147,8 +146,8 @@ impl Buffer {
 
     /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
-        // addition to the length. The returned pointer is therefore within the allocation.
+        // SAFETY: the offset is less than `ALIGNMENT`, and the allocation has `ALIGNMENT - 1` bytes
+        // more than the length. The returned pointer is therefore within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
@@ -164,7 +163,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
         // stays busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
@@ -182,7 +181,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
         // stays busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
@@ -212,7 +211,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The memory has a separate owner, which frees it or
+    /// Waits for the copies that use the buffer. The memory has a separate owner that frees it or
     /// defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

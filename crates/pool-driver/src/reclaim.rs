@@ -35,7 +35,7 @@ impl Reclaim {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Adds the result of waiting for the device's streams. `waits` contains two numbers: the
+    /// Records the result of waiting for the device's streams. `waits` contains two numbers: the
     /// streams for which the host waited, and the streams that it skipped. A stream is skipped if
     /// it is being captured, or if the wait for the stream fails. `waits` is `None` if the host did
     /// not wait because a session was capturing a graph.
@@ -70,14 +70,14 @@ impl Reclaim {
         self.is_made
     }
 
-    /// Returns the number of the device's streams for which the host waited. All frees that were
-    /// pending on these streams have completed.
+    /// Returns the number of the device's streams for which the host waited. All frees pending on
+    /// these streams have completed.
     #[must_use]
     pub fn streams_waited(&self) -> usize {
         self.streams_waited.into()
     }
 
-    /// Returns the number of streams that the host skipped, because they were being captured or the
+    /// Returns the number of streams that the host skipped because they were being captured or the
     /// wait failed.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
@@ -96,7 +96,7 @@ impl Reclaim {
         self.pools.into()
     }
 
-    /// Returns the total number of bytes that the pools of this process hold on the device.
+    /// Returns the total number of bytes that this process's pools hold on the device.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
@@ -112,7 +112,7 @@ fn short(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Prints the description, or prints nothing if no attempt was made.
+/// Formats the description, or nothing if no attempt was made.
 impl fmt::Display for Reclaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_made {

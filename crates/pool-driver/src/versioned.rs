@@ -1,8 +1,8 @@
 //! Declares driver functions and structures that differ between versions of CUDA. This module
 //! declares each function and structure once, for one particular version of CUDA. In contrast,
-//! cudarc's bindings declare the functions of the CUDA version that the application selects. The
-//! declarations of this module do not depend on the selected version. One build therefore works
-//! with every driver that provides these functions.
+//! cudarc's bindings declare the functions of the CUDA version selected by the application. This
+//! module's declarations do not depend on the selected version. One build therefore works with
+//! every driver that provides these functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,15 +15,15 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture that a stream belongs to, and the stream's position in this capture.
+/// The capture to which a stream belongs, and the stream's position in this capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
-    /// The status of the capture, which is active, invalidated, or none.
+    /// The capture's status: active, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
-    /// The ID that the driver has assigned to the capture.
+    /// The ID that the driver assigned to the capture.
     pub id: u64,
-    /// The nodes on which the stream's next operation depends, in an array that the driver owns.
-    /// The array is valid until any thread makes another call that uses this stream, or until the
+    /// The nodes on which the stream's next operation depends, in an array owned by the driver. The
+    /// array is valid until any thread makes another call that uses this stream, or until the
     /// capture ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of nodes in this array.
@@ -39,7 +39,7 @@ impl CaptureInfo {
     };
 }
 
-/// The data of an edge in a graph, which CUDA calls `CUgraphEdgeData`.
+/// An edge's data in a graph, called `CUgraphEdgeData` in CUDA.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
@@ -125,7 +125,7 @@ static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// Queries the capture that a stream belongs to.
+/// Queries the capture to which a stream belongs.
 ///
 /// If the edges of the captured graph have data, the driver rejects a query that does not request
 /// this data. This function requests the data from every driver that supports edge data, but never
@@ -141,7 +141,7 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
     let mut info = CaptureInfo::NONE;
     let (status, id) = (&raw mut info.status, &raw mut info.id);
-    // The driver also writes the handle of the graph, which this function does not read.
+    // The driver also writes the graph's handle, but this function does not read it.
     let mut graph = ptr::null_mut();
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
@@ -165,12 +165,12 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] for any other error of the driver, because the state of the event is
-/// then unknown.
+/// Returns [`CudaError::Call`] for any other driver error, because the event's state is then
+/// unknown.
 ///
 /// # Safety
 ///
-/// The event must be alive, and must have been created without `CU_EVENT_DISABLE_TIMING`.
+/// The event must be alive and must have been created without `CU_EVENT_DISABLE_TIMING`.
 pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
@@ -184,11 +184,11 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Removes the dependencies of the next operation that is added to a captured stream.
+/// Clears the dependencies of the next operation that is added to a captured stream.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] if the driver's CUDA version is older than 12.3, and
+/// Returns [`CudaError::DriverTooOld`] if the driver's CUDA version is older than 12.3, or
 /// [`CudaError::Call`] if the call fails.
 ///
 /// # Safety
@@ -202,13 +202,13 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph to three arrays, which receive the source nodes, the
-/// target nodes and the data of the edges. If the pointers are null, this function writes only the
-/// number of edges to `count`.
+/// Writes up to `count` edges of a graph to three arrays: the source nodes, the target nodes, and
+/// the data of the edges. If the pointers are null, this function writes only the number of edges
+/// to `count`.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] if the driver's CUDA version is older than 12.3, and
+/// Returns [`CudaError::DriverTooOld`] if the driver's CUDA version is older than 12.3, or
 /// [`CudaError::Call`] if the call fails.
 ///
 /// # Safety
@@ -227,8 +227,8 @@ pub unsafe fn graph_edges(
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
-/// The properties of a memory pool, which CUDA calls `CUmemPoolProps`. Newer versions of CUDA use a
-/// part of `reserved` for additional fields, and a value of 0 disables the feature of such a field.
+/// The properties of a memory pool, called `CUmemPoolProps` in CUDA. Newer versions of CUDA use
+/// part of `reserved` for additional fields; a value of 0 disables such a field's feature.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {
@@ -240,7 +240,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// The access of a device to memory, which CUDA calls `CUmemAccessDesc`.
+/// A device's access to memory, described by `CUmemAccessDesc` in CUDA.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {
@@ -249,7 +249,7 @@ struct MemoryAccess {
     flags: u32,
 }
 
-/// Allows the kernels of a device to read and write the memory of a memory pool.
+/// Allows a device's kernels to read and write a memory pool.
 ///
 /// # Safety
 ///
@@ -269,8 +269,8 @@ pub unsafe fn open_memory_pool(
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
-/// Creates a memory pool on a device, without a limit on the pool's size. The memory pool allocates
-/// its memory on this device, and other processes cannot share it.
+/// Creates a memory pool of unlimited size on a device. The memory pool allocates its memory on
+/// this device, and other processes cannot share it.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {

@@ -1,4 +1,4 @@
-//! Leases, which keep the memory of a captured graph alive.
+//! Leases, which keep a captured graph's memory alive.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// dropped, the leased memory stays at its address and is not reused.
 ///
 /// A type that owns a captured graph should declare its leases after the executable graph. Rust
-/// drops fields in the order of their declaration, so this order releases the memory last. If the
-/// pool or arena is dropped before its leases, the memory is freed when the last lease is dropped.
-/// `Lease` does not implement `Clone`, because each graph owns its own leases.
+/// drops fields in declaration order, so the memory is then released last. If the pool or arena is
+/// dropped before its leases, the memory is freed when the last lease is dropped. `Lease` does not
+/// implement `Clone`, because each graph owns its own leases.
 #[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
     held: LeasedMemory<M>,
@@ -33,16 +33,15 @@ enum LeasedMemory<M: MemorySource> {
 
 impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Leases blocks to a captured graph. Until the lease is dropped, the blocks cannot be
-    /// returned, reused or freed, even if the pool is dropped.
+    /// returned, reused, or freed, even if the pool is dropped.
     ///
     /// A block may have any number of leases.
     ///
     /// # Errors
     ///
     /// Returns an error if one of the blocks belongs to another pool, has already been returned, or
-    /// was freed by a reset. If the call fails, none of the blocks is leased. The call also fails
-    /// if the host cannot allocate memory for the lease, or if the pool has been [disposed
-    /// of](Self::dispose).
+    /// was freed by a reset. If the call fails, no block is leased. The call also fails if the host
+    /// cannot allocate memory for the lease, or if the pool has been [disposed of](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().ledger.lock().lease(blocks, &mut leased)?;
@@ -52,8 +51,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Leases the arena's buffer to a graph that was captured with this arena. The buffer is not
-    /// freed until the last lease has been dropped, even if the arena is dropped earlier.
+    /// Leases the arena's buffer to a graph captured with this arena. The buffer is not freed until
+    /// the last lease has been dropped, even if the arena is dropped earlier.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
         Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
@@ -70,7 +69,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns descriptions of the leased blocks, as they were when the lease was created. If the
+    /// Returns descriptions of the leased blocks at the time when the lease was created. If the
     /// lease holds an arena, the slice is empty.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
@@ -91,28 +90,29 @@ impl<M: MemorySource> Lease<M> {
         self.blocks().iter().map(of_block).chain(of_arena)
     }
 
-    /// Returns `true` if a single range of the lease contains all of `[address, address + bytes)`.
+    /// Returns `true` if a single range of the lease contains the whole range
+    /// `[address, address + bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Returns the total size of all leased ranges in bytes. A block that was leased twice is
-    /// counted twice.
+    /// Returns the total size of all leased ranges in bytes. A block that was leased twice counts
+    /// twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))
     }
 
-    /// Checks that a graph that was captured with this memory may still be replayed.
+    /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// If the lease holds blocks of a pool, this check always succeeds, because leased blocks
-    /// cannot be reused. If the lease holds an arena, the check fails after a reset, because the
-    /// arena may then reuse the leased bytes.
+    /// If the lease holds a pool's blocks, this check always succeeds, because leased blocks cannot
+    /// be reused. If the lease holds an arena, the check fails after a reset, because the arena may
+    /// then reuse the leased bytes.
     ///
     /// # Errors
     ///
-    /// Fails if the arena has been reset since the lease was created.
+    /// Returns an error if the arena has been reset since the lease was created.
     pub fn check(&self) -> GraphMemoryResult<(), M> {
         let LeasedMemory::Arena { shared, generation } = &self.held else { return Ok(()) };
         let current = shared.generation();
@@ -142,7 +142,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Prints the device that holds the memory, and the leased address ranges.
+/// Formats the device that holds the memory, and the leased address ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

@@ -27,15 +27,15 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
-//! With the `cuda` feature, a `CaptureSession` captures work into a `CapturedGraph` that owns the
-//! memory of its nodes. A dry run determines how much memory the work needs and computes a plan
-//! before any memory is allocated. [`verify_layout`] checks the resulting layout against the nodes
-//! and edges of the graph. Inside a capture, `Capture::scope` provides the same `Scope<'_, Cuda>`
-//! as eager code, with blocks from the capture's arena. `CapturedGraph::update` changes the
-//! parameters of a graph's nodes. A `StagingPool` transfers data to and from replays without making
-//! the host wait for the device.
+//! With the `cuda` feature enabled, a `CaptureSession` captures work into a `CapturedGraph` that
+//! owns the memory of its nodes. A dry run determines how much memory the work needs and computes a
+//! plan before any memory is allocated. [`verify_layout`] checks that the nodes and edges of the
+//! graph permit the resulting layout. Inside a capture, `Capture::scope` provides the same
+//! `Scope<'_, Cuda>` as eager code, with blocks from the capture's arena. `CapturedGraph::update`
+//! changes the parameters of a graph's nodes. A `StagingPool` transfers data to and from replays
+//! without making the host wait for the device.
 //!
-//! The document `docs/graphs.md` in the repository describes the effect of each call in each state.
+//! In the repository, `docs/graphs.md` describes the effect of each call in each state.
 //!
 //! # Features
 //!

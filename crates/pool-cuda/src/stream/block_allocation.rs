@@ -15,8 +15,8 @@ use crate::stream::holders::reclaim;
 
 impl DeviceStream {
     /// Allocates memory that work on this stream can use. If the device is still out of memory
-    /// after the pool has freed its idle blocks, this method releases other memory of the process.
-    /// The method then retries the allocation once.
+    /// after the pool has freed its idle blocks, this method releases memory elsewhere in the
+    /// process. The method then retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -49,12 +49,12 @@ impl DeviceStream {
         Ok(address)
     }
 
-    /// Frees memory in stream order, after all work that is currently enqueued on the stream. If a
-    /// capture is active or the driver refuses to free the memory, the free is retried later.
+    /// Frees memory in stream order, after all work currently enqueued on the stream. If a capture
+    /// is active or the driver refuses to free the memory, the free is retried later.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. A free that a capture defers is not an error.
+    /// Returns the driver's error code. A free deferred by a capture is not an error.
     ///
     /// # Safety
     ///
@@ -103,7 +103,7 @@ impl DeviceStream {
         self.deferred().free_each(free, |freed| self.keep_pending_error(unless_of_capture(freed)));
     }
 
-    /// Waits until all pending frees have completed, and releases the freed memory to the device.
+    /// Waits until all pending frees have completed and releases the freed memory to the device.
     /// During a capture, this method does nothing.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
@@ -120,7 +120,7 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Returns `Ok` if a capture deferred the free, and otherwise returns the result unchanged.
+/// Returns `Ok` if a capture deferred the free; otherwise, returns the result unchanged.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

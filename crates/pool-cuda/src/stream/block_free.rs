@@ -1,4 +1,4 @@
-//! Frees the blocks of a pool after all uses of these blocks. If a capture is active or the driver
+//! Frees a pool's blocks after all uses of these blocks. If a capture is active or the driver
 //! refuses to free a block, the block is freed later.
 
 use std::cell::Cell;
@@ -16,14 +16,14 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all its uses on the pool's stream and on the other streams that the pool has
-/// recorded.
+/// Frees a block after all its uses on the pool's stream and on the other streams recorded by the
+/// pool.
 ///
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream of this device, and must not have been freed. Each use of the block must have completed,
-/// been enqueued on the pool's stream, or been recorded as a use by another stream.
+/// stream and device, and must not have been freed. Each use of the block must have completed, been
+/// enqueued on the pool's stream, or been recorded as a use by another stream.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -47,11 +47,11 @@ pub(crate) unsafe fn free_block(
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
 /// stream is being captured. During a capture, the free would become a node of the graph.
 ///
-/// The pool keeps blocks whose free is deferred, and does not add them to the process's queue of
-/// deferred frees. Each free reads the pool's list of other streams, which no other thread may
-/// access. The pool retries deferred frees whenever it allocates, frees or trims memory, and stores
-/// the errors of failed attempts. Dropping the pool adds its remaining blocks to the process's
-/// queue as [`OrphanBlocks`].
+/// The pool itself stores the blocks with deferred frees, and does not add them to the process's
+/// queue of deferred frees. Each free reads the pool's list of other streams, and no other thread
+/// may access that list. The pool retries deferred frees whenever it allocates, frees, or trims
+/// memory, and stores the errors of failed attempts. Dropping the pool adds its remaining blocks to
+/// the process's queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -60,7 +60,7 @@ pub(crate) struct DeferredFrees {
 }
 
 impl DeferredFrees {
-    /// Allocates the link for the block that the pool will allocate next.
+    /// Allocates the link for the pool's next block.
     ///
     /// # Errors
     ///
@@ -69,12 +69,12 @@ impl DeferredFrees {
         Chain::of(0)
     }
 
-    /// Stores the link of a newly allocated block.
+    /// Stores a newly allocated block's link.
     pub(crate) fn keep_spare(&self, spare: Chain<Address>) {
         link(&self.spares, spare);
     }
 
-    /// Drops the link of a freed block.
+    /// Drops a freed block's link.
     pub(crate) fn drop_spare(&self) {
         drop(unlink(&self.spares));
     }
@@ -109,16 +109,14 @@ impl DeferredFrees {
     }
 }
 
-/// Adds links to a list that is stored in a cell. No user code runs while the list is outside the
-/// cell.
+/// Adds links to a list stored in a cell. No user code runs while the list is outside the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Removes one link from a list that is stored in a cell. Returns an empty chain if the list is
-/// empty.
+/// Removes one link from a list stored in a cell. Returns an empty chain if the list is empty.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -126,13 +124,12 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks that a dropped pool could not free, and the objects that are needed to free these
-/// blocks.
+/// The blocks that a dropped pool could not free, and the objects needed to free them.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
-    /// The addresses of the blocks whose frees were deferred.
+    /// The addresses of the blocks with deferred frees.
     pub(crate) addresses: Chain<Address>,
-    /// The blocks that store the shapes of arrays.
+    /// The blocks that store shapes of arrays.
     pub(crate) slabs: Chain<Slab>,
     pub(crate) other_streams: OtherStreams,
     pub(crate) stream: Arc<CudaStream>,
@@ -146,15 +143,15 @@ impl Resource for OrphanBlocks {
         Some(self.device.context())
     }
 
-    /// Frees all blocks that can be freed now, and keeps the remaining blocks.
+    /// Frees all blocks that can be freed now and retains the remaining blocks.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { addresses, slabs, other_streams, stream, device } = self;
         if is_capturing(stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
         // SAFETY: the block's pool has been dropped, so all views of the block have ended. All work
-        // that uses the block was enqueued on the pool's stream or on a stream that the pool
-        // recorded.
+        // that uses the block was enqueued on the pool's stream or on a stream recorded by the
+        // pool.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
@@ -162,7 +159,7 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Frees each block, and keeps only the blocks that could not be freed. Returns the first error if
+/// Frees each block and retains only the blocks that could not be freed. Returns the first error if
 /// any block could not be freed.
 fn free_links<T>(
     blocks: &mut Chain<T>,

@@ -1,5 +1,5 @@
-//! Represents users of a block other than the pool's own stream. Each user stores the data with
-//! which the pool can wait for it later.
+//! Represents users of a block other than the pool's own stream. Each user stores the data that the
+//! pool needs to wait for it later.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pool_driver::guard_event::UseEnd;
 
 use crate::stream::registered_streams::{find_registered, register_stream};
 
-/// A stream or a device that uses a block of the pool.
+/// A stream or device that uses one of the pool's blocks.
 #[derive(Clone, Debug)]
 pub(crate) enum BlockUser {
     /// A stream that this value keeps alive.
@@ -17,7 +17,7 @@ pub(crate) enum BlockUser {
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
     /// A stream of another device. The pool can identify neither the stream nor the device, so the
-    /// host waits for all devices except the pool's own device.
+    /// host waits for all devices except the pool's own.
     UnknownDevice,
 }
 
@@ -25,11 +25,11 @@ pub(crate) enum BlockUser {
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The handle of the stream, which is printed only in error messages. The stream may already
-    /// have been destroyed.
+    /// The stream's handle, printed only in error messages. The stream may already have been
+    /// destroyed.
     pub(crate) handle: u64,
-    /// The event that is recorded after the stream's work, or `None` if there is no event. The host
-    /// waits for the whole context if there is no event, or if a forgotten guard never recorded the
+    /// The event recorded after the stream's work, or `None` if there is no event. The host waits
+    /// for the whole context if there is no event, or if a forgotten guard never recorded the
     /// event.
     pub(crate) end: Option<UseEnd>,
 }
@@ -42,7 +42,7 @@ impl UnknownStream {
 }
 
 impl BlockUser {
-    /// Creates the user for a stream that was passed by reference.
+    /// Creates the user for a stream passed by reference.
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
         match find_registered(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
@@ -53,23 +53,23 @@ impl BlockUser {
     /// Registers a stream that was passed as an `Arc`, and creates the user for this stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may wait for this user on another thread. The same handle may refer to a
-            // different stream on that thread.
+            // The pool may wait for this user on another thread. On that thread, the same handle
+            // may refer to a different stream.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         register_stream(stream);
         Self::Stream(Arc::clone(stream))
     }
 
-    /// Returns `true` if both users use the same stream. Work on a single stream is always executed
-    /// in order.
+    /// Returns `true` if both users use the same stream. Work on a single stream always runs in
+    /// order.
     pub(crate) fn is_same_stream(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams of
+    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
     /// one context may be different streams. The host waits for both streams at once, but their
-    /// work is not ordered with each other.
+    /// work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -82,16 +82,15 @@ impl BlockUser {
         }
     }
 
-    /// Returns the address of the user's stream if this user is probably its only owner. The check
-    /// is only approximate.
+    /// Returns the address of the user's stream if the user is probably the stream's only owner.
+    /// The check is only approximate.
     ///
-    /// A pool assumes that a stream receives no further work if the pool holds the only strong
-    /// reference to it and no weak reference can be upgraded. The pool must count the references
-    /// *before* it waits for the stream. Another thread may launch work on the stream and drop its
-    /// reference at any time. The pool's check can run before or after the other thread drops its
-    /// reference:
+    /// A pool assumes that a stream receives no further work if the pool holds its only strong
+    /// reference and no weak reference can be upgraded. The pool must count the references *before*
+    /// it waits for the stream. Another thread may launch work on the stream and drop its reference
+    /// at any time. The pool's check can run before or after the other thread drops its reference:
     ///
-    /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for it again
+    /// - *The check runs before the drop:* the pool keeps the stream alive and waits for it again
     ///   when the block is next used.
     /// - *The check runs after the drop:* the check also runs after the launch, because the launch
     ///   precedes the drop. The pool records its event after the check, so the event covers the

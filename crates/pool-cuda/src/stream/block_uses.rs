@@ -1,7 +1,7 @@
-//! Lists the uses of a pool's blocks by other streams and devices, in the order in which they were
-//! added. Each entry of the list has a number, and the pool reads one entry at a time. The pool
-//! does not borrow the list while it processes an entry. A driver call or a stream's destructor may
-//! run code that adds entries.
+//! Lists the uses of a pool's blocks by other streams and devices, in the order they were added.
+//! Each list entry has a number, and the pool reads one entry at a time. The pool does not borrow
+//! the list while processing an entry. A driver call or a stream's destructor may run code that
+//! adds entries.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -40,21 +40,20 @@ impl BlockUses {
         self.notes.borrow().is_empty()
     }
 
-    /// Returns `true` if the predicate `is_wanted` accepts any entry.
+    /// Returns `true` if `is_wanted` accepts any entry.
     pub(crate) fn any(&self, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if the predicate `is_wanted` accepts any entry whose number is below
-    /// `number`.
+    /// Returns `true` if `is_wanted` accepts any entry whose number is below `number`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. The method
-    /// returns a copy of the entry, together with the entry's number.
+    /// Returns the first entry that `is_wanted` accepts, starting at the number `from`. This method
+    /// returns a copy of the entry, together with its number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -98,7 +97,7 @@ impl BlockUses {
     }
 
     /// Returns the address of an entry's stream if the entry probably holds the only reference to
-    /// the stream.
+    /// it.
     fn seems_alone(&self, number: u64) -> Option<*const CudaStream> {
         let notes = self.notes.borrow();
         notes[place_of(&notes, number)?].1.user.seems_alone()
@@ -110,7 +109,7 @@ impl BlockUses {
         Some(notes[place_of(&notes, number)?].1.clone())
     }
 
-    /// Returns `true` if no other strong or weak reference to the entry's stream exists.
+    /// Returns `true` if there is no other strong or weak reference to the entry's stream.
     fn is_alone(&self, number: u64) -> bool {
         let mut notes = self.notes.borrow_mut();
         let Some(place) = place_of(&notes, number) else { return false };
@@ -124,8 +123,8 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is assigned after memory has been reserved, because an allocator's hook may
-        // also add an entry.
+        // The number is assigned after memory has been reserved, because an allocator hook may also
+        // add an entry.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())

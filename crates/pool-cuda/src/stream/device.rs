@@ -1,5 +1,4 @@
-//! Wraps a device, which consists of its primary context and the memory pool that provides its
-//! blocks.
+//! Wraps a device: its primary context and the memory pool that provides its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use pool_driver::memory_pool::MemoryPool;
 
 use crate::stream::peers::Peers;
 
-/// An open device. A `CudaDevice` keeps the device's primary context alive, and owns a private
+/// An open device. A `CudaDevice` keeps the device's primary context alive and owns a private
 /// memory pool for its streams. Clones refer to the same device.
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
@@ -29,12 +28,11 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// The first stream of a context. This stream is created before any other code can access the
-/// context, and exists as long as the context.
+/// A context's first stream. This stream is created before any other code can access the context,
+/// and it exists as long as the context does.
 ///
-/// When cudarc creates the first stream of a context, it waits for all work in the context. If
-/// another thread were capturing a stream of the context, this wait would fail and invalidate the
-/// capture.
+/// When cudarc creates a context's first stream, it waits for all work in the context. If another
+/// thread were capturing a stream in the context, this wait would fail and invalidate the capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -55,7 +53,7 @@ impl FirstStream {
         Ok(Self { stream, is_taken: Arc::default() })
     }
 
-    /// Returns the first stream to the first caller, and `None` to all later callers.
+    /// Returns the first stream to the first caller and `None` to all later callers.
     fn take(&self) -> Option<Arc<CudaStream>> {
         let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| Arc::clone(&self.stream))
@@ -67,9 +65,9 @@ impl CudaDevice {
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // cudarc leaks a context if it fails after retaining the context. To prevent cudarc from
-        // leaking the context, this function first queries the attributes that cudarc will query.
-        // SAFETY: the driver returned this device.
+        // cudarc leaks a context if it fails after retaining the context. To prevent this leak,
+        // this function first queries the attributes that cudarc will query. SAFETY: the driver
+        // returned this device.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,
@@ -93,7 +91,7 @@ impl CudaDevice {
     /// Wraps the device of a context that other code has created.
     ///
     /// If the context has no streams yet, cudarc waits for all work in the context before it
-    /// creates the first stream. No thread may capture a stream of the context during this call.
+    /// creates the first stream. No thread may capture a stream in the context during this call.
     ///
     /// # Errors
     ///
@@ -108,22 +106,22 @@ impl CudaDevice {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// Returns the same device, but without its memory pool. The returned device allocates its
-    /// blocks with `cuMemAlloc` instead of the stream-ordered allocator. A device without a memory
-    /// pool is useful for comparisons, and for tools that do not support memory pools.
+    /// Returns the same device without its memory pool. The returned device allocates its blocks
+    /// with `cuMemAlloc` instead of the stream-ordered allocator. A device without a memory pool is
+    /// useful for comparisons and for tools that do not support memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
         Self(Arc::new(Inner { memory: None, first, peers: Peers::default(), context }))
     }
 
-    /// Returns the ordinal of the device. Ordinals start at 0.
+    /// Returns the device's ordinal. Ordinals start at 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         ordinal(&self.0.context)
     }
 
-    /// Returns the device's name as the driver reports it.
+    /// Returns the device's name, as reported by the driver.
     ///
     /// # Errors
     ///

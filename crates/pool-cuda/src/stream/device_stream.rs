@@ -1,4 +1,4 @@
-//! Wraps a stream of a device, which serves as the context of a pool. The pool enqueues all of its
+//! Wraps a device's stream, which serves as the context of a pool. The pool enqueues all of its
 //! work on this stream. The stream orders every reuse of a block, so the pool needs no events.
 
 use std::cell::Cell;
@@ -58,13 +58,13 @@ pub struct DeviceStream {
     shapes: Arc<ShapeCells>,
     /// The first error that a call could not return.
     pending_error: Cell<Option<CudaError>>,
-    /// The source that provides blocks instead of the device.
+    /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
     /// The data that other pools can read about this pool, or `None` if a source provides the
     /// pool's blocks.
     holder: Option<Arc<Holder>>,
-    /// This flag is `true` if the pool has just freed its idle blocks. If the next allocation
-    /// fails, the stream releases other memory of the process before it retries the allocation.
+    /// `true` if the pool has just freed its idle blocks. If the next allocation fails, the stream
+    /// releases memory elsewhere in the process before it retries the allocation.
     is_last_attempt: Cell<bool>,
     /// The watch that is notified of the pool's blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
@@ -72,13 +72,13 @@ pub struct DeviceStream {
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send`, or is a handle of the driver. The driver may be called from any
-// thread on which the context is current, and each method makes the context current. The value
-// cannot be shared between threads, because it contains a `Cell`.
+// SAFETY: every field is `Send` or is a driver handle. The driver may be called from any thread on
+// which the context is current, and each method makes the context current. The value cannot be
+// shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// Creates a stream on the device, for use as the context of a pool.
+    /// Creates a stream on the device for use as a pool's context.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl CudaDevice {
     }
 }
 
-/// Converts a stream into the context of a pool, like [`DeviceStream::from_stream`]. For example,
+/// Converts a stream into a pool's context, like [`DeviceStream::from_stream`]. For example,
 /// `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
@@ -99,8 +99,8 @@ impl TryFrom<Arc<CudaStream>> for DeviceStream {
 }
 
 impl DeviceStream {
-    /// Wraps a stream that other code has created. The memory comes from the device of the stream's
-    /// context.
+    /// Wraps a stream that other code has created. The pool's memory comes from the device of the
+    /// stream's context.
     ///
     /// # Errors
     ///
@@ -110,13 +110,13 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Wraps a stream of this device. The pool allocates its blocks from the device's memory pool.
+    /// Wraps a stream on this device. The pool allocates its blocks from the device's memory pool.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::WrongDevice`] if the stream belongs to another device. Returns
-    /// [`CudaError::WrongContext`] if the stream belongs to another context. The same error is
-    /// returned for the per-thread default stream, because each thread has a different one.
+    /// [`CudaError::WrongContext`] if the stream belongs to another context. The function returns
+    /// the same error for the per-thread default stream, because each thread has a different one.
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
@@ -124,14 +124,13 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for a stream
-    /// that is being captured. You can also use this function outside a capture, for work on
-    /// borrowed memory.
+    /// that is being captured. You can also use it outside a capture, for work on borrowed memory.
     ///
     /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host or
     /// copy from host memory that the source cannot keep alive. With a captured source,
     /// [`synchronize`](Self::synchronize), copies to the host, and copies from slices on the host
     /// fail with [`CudaError::Capturing`]. The pool rejects these operations without calling the
-    /// driver. Fills, copies on the device, shapes and launches still work.
+    /// driver. Fills, copies on the device, shapes, and launches still work.
     ///
     /// # Errors
     ///
@@ -173,7 +172,8 @@ impl DeviceStream {
         })
     }
 
-    /// Registers a watch that is notified of every block of the pool. The watch can refuse blocks.
+    /// Registers a watch that is notified of each of the pool's blocks. The watch can refuse
+    /// blocks.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
@@ -192,8 +192,8 @@ impl DeviceStream {
     }
 
     /// Returns the calling thread's stream on the device that the thread has
-    /// [selected](crate::Cuda::set_device). The first call creates this stream, which exists until
-    /// the thread ends. All pools of the thread share this stream, so one launch can use views of
+    /// [selected](crate::Cuda::set_device). The first call creates this stream; it exists until the
+    /// thread ends. All of the thread's pools share this stream, so one launch can use views from
     /// several pools.
     ///
     /// # Errors
@@ -206,12 +206,12 @@ impl DeviceStream {
     }
 
     /// Sets the stream that the calling thread uses on the device of `stream`. All pools that the
-    /// thread creates later on this device use this stream.
+    /// thread later creates on this device use this stream.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::WrongContext`] for the per-thread default stream. Returns
-    /// [`CudaError::Bookkeeping`] if the host is out of memory, and [`CudaError::Call`] if the
+    /// [`CudaError::Bookkeeping`] if the host is out of memory, or [`CudaError::Call`] if the
     /// driver refuses to create a memory pool.
     pub fn set_for_thread(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         thread::set_stream(stream)
@@ -223,13 +223,13 @@ impl DeviceStream {
         thread::is_stream(&self.device, &self.stream)
     }
 
-    /// Returns the device of the stream.
+    /// Returns the stream's device.
     #[must_use]
     pub fn device(&self) -> &CudaDevice {
         &self.device
     }
 
-    /// Returns the stream as cudarc's type.
+    /// Returns the stream as a cudarc type.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
@@ -239,17 +239,17 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the wait fails or if earlier work has failed. Returns
+    /// Returns [`CudaError::Call`] if the wait or earlier work failed. Returns
     /// [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the first error that a call could not return. Frees, trims, and requests
-    /// for pointers through cudarc's traits cannot return errors. If several errors have occurred
-    /// since the last call to this method, the first error is returned. Later calls to this method
-    /// do not return the same error again.
+    /// Removes and returns the first error that a call could not return. Calls that free or trim
+    /// memory, or that request pointers through cudarc's traits, cannot return errors. If several
+    /// errors have occurred since the last call to this method, it returns the first one. Later
+    /// calls to this method do not return the same error again.
     #[must_use]
     pub fn take_pending_error(&self) -> Option<CudaError> {
         self.pending_error.take()
@@ -260,8 +260,8 @@ impl DeviceStream {
     /// # Safety
     ///
     /// If ordering is disabled, the caller must order every use of the memory on another stream.
-    /// Each use must follow all earlier work on the pool's stream, and precede all later uses of
-    /// the memory by the pool.
+    /// Each use must follow all earlier work on the pool's stream and precede all later uses of the
+    /// memory by the pool.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
@@ -269,9 +269,9 @@ impl DeviceStream {
     /// Makes the pool's stream wait for all enqueued work on the other streams that use the pool's
     /// memory.
     ///
-    /// The pool also waits automatically for the other streams that use a block before it reuses
-    /// the block. Call this method before a capture, or a section of a capture, ends. All other
-    /// streams of a capture must have joined its first stream before the capture can end.
+    /// Before the pool reuses a block, it also waits automatically for the other streams that use
+    /// the block. Call this method before a capture, or a section of a capture, ends. Before a
+    /// capture can end, all of its other streams must have joined its first stream.
     ///
     /// # Errors
     ///
@@ -315,7 +315,7 @@ impl DeviceStream {
         self.source().filter(|source| source.is_captured())
     }
 
-    /// Returns `true` if the pool enqueues no work and there is no memory at its addresses.
+    /// Returns `true` if the pool enqueues no work and its addresses do not refer to real memory.
     pub(crate) fn is_dry(&self) -> bool {
         self.source().is_some_and(BlockSource::is_dry)
     }
@@ -364,7 +364,7 @@ impl DeviceStream {
         }
     }
 
-    /// Stores the error of a call that cannot return its error. Only the first error is kept.
+    /// Stores the error of a call that cannot return it. Only the first error is stored.
     pub(crate) fn keep_pending_error(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.pending_error.get().unwrap_or(error);
@@ -373,8 +373,8 @@ impl DeviceStream {
     }
 }
 
-/// Frees the pool's remaining blocks, and the blocks that contain the pool's shapes. If the stream
-/// is captured or the driver refuses to free the blocks, the blocks are freed later.
+/// Frees the pool's remaining blocks and the blocks that contain its shapes. If the stream is
+/// captured or the driver refuses to free the blocks, the blocks are freed later.
 ///
 /// Blocks from a [source](BlockSource) are not freed here, because they are part of the source's
 /// memory, such as a graph's arena. The source frees its memory later, because work may still use

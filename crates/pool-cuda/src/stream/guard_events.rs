@@ -1,10 +1,10 @@
 //! Provides events for the guards that a pool returns to cudarc. A pool returns a guard when a
-//! stream that the pool does not know uses its memory.
+//! stream unknown to the pool uses its memory.
 //!
 //! A guard holds a reference to its event until it is dropped, and may record the event. The guard
-//! borrows the view that returned the pointer, so the pool keeps the event until all views of the
-//! block have ended. All views have ended when the block is reused or freed, or when a new view
-//! covers the same bytes exclusively.
+//! borrows the view that returned the pointer, so the pool keeps the event alive until all views of
+//! the block have ended. All views have ended when the block is reused or freed, or when a new
+//! exclusive view covers the same bytes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -35,14 +35,14 @@ pub(crate) struct Bytes {
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes that the pool treats as one unit when it orders streams.
+    /// The bytes that the pool treats as a unit when ordering streams.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
 }
 
 impl Bytes {
-    /// Returns the range that contains all bytes of a block.
+    /// Returns the range of all bytes in a block.
     pub(crate) fn of_block(block: Address) -> Self {
         Self { block, start: block, length: usize::MAX }
     }
@@ -56,7 +56,7 @@ impl Bytes {
         self.block == other.block && self.start < other.end() && other.start < self.end()
     }
 
-    /// Returns `true` if this range contains all bytes of the other range.
+    /// Returns `true` if this range contains the whole other range.
     pub(crate) fn contain(&self, other: &Self) -> bool {
         self.block == other.block && self.start <= other.start && other.end() <= self.end()
     }
@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
-    /// number of events already exists for the bytes whose uses are ordered together. The method
-    /// also returns `None` if cudarc does not record the events of its guards.
+    /// number of events already exists for the bytes that are ordered as one unit with these bytes.
+    /// The method also returns `None` if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -88,8 +88,8 @@ impl GuardEvents {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events of dropped guards for bytes that a new view covers exclusively. An event
-    /// is kept if a stream still has to wait for it.
+    /// Destroys the events of dropped guards for bytes covered by a new exclusive view. An event
+    /// stays alive if a stream still has to wait for it.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

@@ -1,6 +1,6 @@
-//! Tracks the pools of this process that hold device memory. Before an allocation fails, a pool
-//! waits for pending frees, and releases the blocks of the thread's idle pools. The error of a
-//! failed allocation states how much memory the pools hold.
+//! Tracks this process's pools that hold device memory. Before an allocation fails, a pool waits
+//! for pending frees and releases the blocks of the thread's idle pools. A failed allocation's
+//! error states how much memory the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -24,7 +24,7 @@ static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
 /// The data that other pools can read about a pool. This data contains the pool's device and the
-/// number of bytes that the pool has allocated on this device.
+/// number of bytes that the pool has allocated there.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,
@@ -66,12 +66,12 @@ impl Holder {
         Ok(())
     }
 
-    /// Adds the size of a newly allocated block to the number of bytes that the pool holds.
+    /// Adds a newly allocated block's size to the number of bytes that the pool holds.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Subtracts the size of a freed block from the number of bytes that the pool holds.
+    /// Subtracts a freed block's size from the number of bytes that the pool holds.
     pub(crate) fn freed(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -86,8 +86,8 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases device memory of all pools except the pool on the stream `own`. This function trims the
-/// calling thread's idle pools, and blocks the host until pending frees on other streams have
+/// Releases device memory of all pools except the one on the `own` stream. This function trims the
+/// calling thread's idle pools and blocks the host until pending frees on other streams have
 /// completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());

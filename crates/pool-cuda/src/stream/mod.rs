@@ -1,5 +1,5 @@
-//! Implements the context of a pool, which is a stream of a device. The context also stores the
-//! pool's blocks, the other streams that use them, page-locked buffers, and memory for shapes.
+//! Implements the context of a pool: a stream on a device. The context also stores the pool's
+//! blocks, the other streams that use them, page-locked buffers, and memory for shapes.
 
 mod block_allocation;
 pub(crate) mod block_free;

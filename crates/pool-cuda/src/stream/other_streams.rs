@@ -1,12 +1,12 @@
 //! Orders the other streams that use a pool's memory, without relying on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
-//! stream. The pool also records that the stream uses the block, and arms the block's slot. The
-//! next acquire of an armed slot does pending work. Before the block is reused, freed, or used on
-//! the pool's stream, the pool records an event on the other stream. The pool's own stream then
-//! waits for this event. The event covers all work that has been enqueued on the other stream by
-//! that time. The order therefore does not depend on whether a guard or a view was dropped or
-//! forgotten.
+//! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
+//! armed slot is next acquired, the pool first does the slot's pending work. Before the block is
+//! reused, freed, or used on the pool's stream, the pool records an event on the other stream. The
+//! pool's own stream then waits for this event. The event covers all work enqueued on the other
+//! stream by that time. The order therefore does not depend on whether a guard or a view was
+//! dropped or forgotten.
 //!
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
@@ -18,7 +18,7 @@
 //!   for the stream *after* counting the references.
 //! - An event was recorded at the end of the use, and the pool has waited for this event.
 //!
-//! If a driver call in this module fails, the operation that uses the memory also fails (see
+//! If a driver call in this module fails, so does the operation that uses the memory (see
 //! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed,
 //! because no work runs in a destroyed context. A second driver call confirms that the context has
 //! been destroyed.
@@ -45,22 +45,22 @@ use crate::stream::stream_questions::StreamQuestions;
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that are recorded after work on unknown streams.
+    /// The events recorded after work on unknown streams.
     guards: GuardEvents,
-    /// An event in the pool's own context, which is created on first use.
+    /// An event in the pool's own context, created on first use.
     event: OnceCell<Event>,
-    /// This flag is `true` if the pool orders the other streams that use its memory.
+    /// `true` if the pool orders the other streams that use its memory.
     on: Cell<bool>,
     /// The queries that cudarc makes before it requests a pointer.
     questions: StreamQuestions,
 }
 
-/// A stream that is about to use memory of the pool.
+/// A stream that is about to use the pool's memory.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The description of the stream that the pool records together with the use.
+    /// The stream's description, which the pool records together with the use.
     pub(crate) user: BlockUser,
-    /// This flag is `true` if the stream may join the capture of the pool's stream.
+    /// `true` if the stream may join the capture of the pool's stream.
     pub(crate) admitted: bool,
 }
 
@@ -89,25 +89,25 @@ impl OtherStreams {
         self.uses.is_empty()
     }
 
-    /// Records that cudarc queried the stream of a block.
+    /// Records that cudarc queried a block's stream.
     pub(crate) fn note_question(&self, block: Address) {
         self.questions.note(block);
     }
 
-    /// Ends the sequence of cudarc's queries when the pool returns a pointer to a block. Returns
-    /// `true` if another device may use a pointer that is requested for the pool's own stream (see
+    /// Ends cudarc's sequence of queries when the pool returns a pointer to a block. Returns `true`
+    /// if another device may use a pointer requested for the pool's own stream (see
     /// [`StreamQuestions`]).
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }
 
-    /// Records that an unknown stream of another device uses a block.
+    /// Records that an unknown stream on another device uses a block.
     pub(crate) fn note_another_device(&self, bytes: Bytes) -> Result<(), CudaError> {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Makes the borrower's stream wait for all work on the pool's stream `own`, and for all other
-    /// streams that use the block. The method also records that the borrower uses the block. The
+    /// Makes the borrower's stream wait for all work on `own`, the pool's stream, and for all other
+    /// streams that use the block. This method also records that the borrower uses the block. The
     /// borrower's stream must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
@@ -130,10 +130,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait like [`lend`](Self::lend), for a pointer that is returned
-    /// together with one of cudarc's guards. If the pool does not know the stream, this method
-    /// returns an event for the guard. cudarc records this event when the guard is dropped after
-    /// the use.
+    /// Makes the borrower's stream wait like [`lend`](Self::lend), for a pointer returned together
+    /// with one of cudarc's guards. If the stream is unknown to the pool, this method returns an
+    /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -162,8 +161,8 @@ impl OtherStreams {
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if one of the streams is being captured, because a wait
-    /// would invalidate the capture. If the wait for a stream fails, this method returns the error
-    /// of that wait.
+    /// would invalidate the capture. If the wait for a stream fails, this method returns that
+    /// wait's error.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -176,8 +175,8 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Blocks the host until all work on the pool's stream `own`, and on all other streams that use
-    /// the block, has completed.
+    /// Blocks the host until all work on `own`, the pool's stream, and on all other streams that
+    /// use the block has completed.
     ///
     /// # Errors
     ///
@@ -194,7 +193,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of dropped guards for bytes that a new view covers exclusively.
+    /// Destroys the events of dropped guards for bytes covered by a new exclusive view.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
@@ -239,12 +238,12 @@ impl OtherStreams {
         if self.uses.any(is_known) { Ok(()) } else { self.uses.add(new) }
     }
 
-    /// Makes the pool's stream `own` wait for all other streams that use the block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block.
     pub(crate) fn join(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
-    /// Makes the pool's stream `own` wait for all other streams that use any block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use any block.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
@@ -260,16 +259,16 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Makes the pool's stream `own` wait for all other streams that use the block, like
-    /// [`join`](Self::join). The method then removes the recorded uses of the block. After this
+    /// Makes `own`, the pool's stream, wait for all other streams that use the block, like
+    /// [`join`](Self::join). This method then removes the recorded uses of the block. After this
     /// call, no code may enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
     /// Waits for streams like [`settle`](Self::settle), but only for uses of the given bytes in a
-    /// stack's chunk. No view covers these bytes any longer, so all recorded uses of these bytes
-    /// can be removed.
+    /// stack's chunk. No view covers these bytes any longer, so all of their recorded uses can be
+    /// removed.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -312,12 +311,12 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // This call makes the context of the pool's stream current again. Waiting for a stream of
+        // This call makes the context of the pool's stream current again. Waiting for a stream in
         // another context, or dropping such a stream, may have made another context current.
         bind(own.context())
     }
 
-    /// Makes the pool's stream `own` wait for one user of a block. An error is ignored only if a
+    /// Makes `own`, the pool's stream, wait for one user of a block. An error is ignored only if a
     /// second call confirms that the user's context has been destroyed, because no work runs in a
     /// destroyed context.
     fn join_one(
@@ -383,9 +382,8 @@ enum Joined {
     End,
 }
 
-/// Makes the stream `own` wait for work on an unknown stream, by waiting for the event that was
-/// recorded after this work. If there is no event, or if the guard was forgotten, the host waits
-/// for the whole context.
+/// Makes `own` wait for an unknown stream's work, using the event recorded after this work. If
+/// there is no event, or if the guard was forgotten, the host waits for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
         // SAFETY: events stay alive until the recorded uses of their block are removed, and this
@@ -401,8 +399,8 @@ fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaEr
     Ok(Joined::UntilNow)
 }
 
-/// Blocks the host until all work on a stream has completed. This function returns an error if the
-/// stream is being captured.
+/// Blocks the host until all work on a stream has completed. Returns an error if the stream is
+/// being captured.
 fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     match capture_of(stream)? {
         Some(_) => Err(CudaError::Capturing { operation: "wait for another stream" }),
@@ -410,17 +408,18 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes the context of a stream current again after other streams have been ordered with the
-/// stream. After cudarc has received a pointer, it uses the raw handle of the stream and assumes
-/// that the stream's context is current.
+/// Makes a stream's context current again after other streams have been ordered relative to the
+/// stream. After receiving a pointer, cudarc uses the raw handle of the stream and assumes that the
+/// stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
 /// Blocks the host until all work on a pool's stream has completed. The pool calls this function
 /// before work on the per-thread default stream uses the pool's memory. The pointer may be moved to
-/// another thread, where the same handle refers to a different stream. After this synchronization,
-/// any work that a thread enqueues on its default stream runs after the work on the pool's stream.
+/// another thread, on which the same handle refers to a different stream. After this
+/// synchronization, any work that a thread enqueues on its default stream runs after the work on
+/// the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<CaptureId, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for the pool's stream" });
@@ -428,8 +427,8 @@ fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<Capture
     calls::synchronize(own).map(|()| capture)
 }
 
-/// Makes the stream `own` wait for a stream of another context. The event is created in the context
-/// of `stream`, because a stream can record only events of its own context. A stream of any other
+/// Makes `own` wait for a stream in another context. The event is created in the context of
+/// `stream`, because a stream can record only events from its own context. A stream in any other
 /// context can wait for this event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;

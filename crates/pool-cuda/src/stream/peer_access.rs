@@ -1,5 +1,5 @@
-//! Gives kernels of one device access to the memory of another device's pools. One driver call
-//! enables this access. The way in which the memory was allocated determines the call.
+//! Gives one device's kernels access to the memory of another device's pools. One driver call
+//! enables this access. The call depends on how the memory was allocated.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Allows the kernels of another device to read and write the memory of this device's pools.
-    /// The access covers all existing and future pools whose streams belong to this `CudaDevice` or
+    /// Allows another device's kernels to read and write the memory of this device's pools. The
+    /// access covers all existing and future pools with streams that belong to this `CudaDevice` or
     /// to its clones.
     ///
-    /// After this call, views can be passed to streams of the other device with
+    /// After this call, views can be passed to streams on the other device with
     /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use). `on` and `record_use`
     /// order the two streams as if they belonged to the same device. Without this call, passing a
-    /// view to a stream of the other device fails with [`CudaError::WrongDevice`]. Without this
+    /// view to a stream on the other device fails with [`CudaError::WrongDevice`]. Without this
     /// call, a kernel on the other device faults if it accesses an address in this device's memory.
     /// Copies between devices do not need this access.
     ///
-    /// Call this method again to enable access in the reverse direction, or for a third device. The
-    /// access stays enabled for as long as the device's memory pool exists.
+    /// Call this method again to enable access in the opposite direction, or for a third device.
+    /// The access stays enabled as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
     /// all memory that any code allocates in the device's context without a memory pool. Access
     /// without a memory pool stays enabled while both contexts exist, and this `CudaDevice` keeps
-    /// the other context alive. The blocks of `DeviceMemory` in `pool-graph` do not come from a
+    /// the other context alive. The blocks of `pool-graph`'s `DeviceMemory` do not come from a
     /// memory pool. To enable access to the blocks of `DeviceMemory`, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
@@ -52,7 +52,7 @@ impl CudaDevice {
     /// # Errors
     ///
     /// Returns [`CudaError::NotPeers`] if the devices are not connected, or if the system does not
-    /// allow the access. Returns [`CudaError::Call`] if the driver does not enable the access, and
+    /// allow the access. Returns [`CudaError::Call`] if the driver does not enable the access, or
     /// [`CudaError::Bookkeeping`] if the host is out of memory.
     pub fn grant_peer_access(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());

@@ -1,5 +1,5 @@
-//! Tracks the devices whose kernels can access the pools of a device. This module also makes the
-//! driver calls that enable such access.
+//! Tracks the devices whose kernels can access a device's pools. This module also makes the driver
+//! calls that enable such access.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,20 +13,19 @@ use pool_driver::error::CudaError;
 use pool_driver::memory_pool::MemoryPool;
 use pool_driver::versioned::open_memory_pool;
 
-/// The devices whose kernels can access the pools of one device.
+/// The devices whose kernels can access one device's pools.
 #[derive(Default)]
 pub(crate) struct Peers {
     /// A bit mask with one bit for each device ordinal. The mask has more bits than any machine has
     /// devices.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access memory that was allocated without a memory pool. This list
-    /// keeps the contexts alive, because a context that is destroyed and created again loses its
-    /// access.
+    /// The contexts that can access memory allocated without a memory pool. This list keeps the
+    /// contexts alive, because a context that is destroyed and created again loses its access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
 impl Peers {
-    /// Returns `true` if the device with this ordinal has been granted access.
+    /// Returns `true` if access has been granted to the device with this ordinal.
     pub(crate) fn has(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
@@ -36,7 +35,7 @@ impl Peers {
         self.bit_of(ordinal).is_some()
     }
 
-    /// Records that the device with this ordinal has been granted access.
+    /// Records that access has been granted to the device with this ordinal.
     pub(crate) fn add(&self, ordinal: u32) {
         if let Some((word, bit)) = self.bit_of(ordinal) {
             word.fetch_or(bit, Ordering::Relaxed);
@@ -48,14 +47,14 @@ impl Peers {
         Some((word, 1 << (ordinal % 64)))
     }
 
-    /// Keeps a context alive for as long as this value exists. The lock is held only while the
-    /// entry is added to the list.
+    /// Keeps a context alive as long as this value exists. The lock is held only while the entry is
+    /// added to the list.
     pub(crate) fn keep(&self, context: Chain<Arc<CudaContext>>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
     }
 }
 
-/// Returns `true` if kernels of the reader's device can access the memory of the owner's device.
+/// Returns `true` if the reader device's kernels can access the owner device's memory.
 pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
     let mut can = 0;
     // SAFETY: the driver returned both devices, and the output variable outlives the call.
@@ -64,7 +63,7 @@ pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<boo
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)
 }
 
-/// Allows the kernels of the reader's device to access a memory pool.
+/// Allows the reader device's kernels to access a memory pool.
 pub(crate) fn open_pool(
     pool: &MemoryPool,
     owner: &CudaContext,
@@ -75,8 +74,8 @@ pub(crate) fn open_pool(
     with_relaxed_capture_mode(|| unsafe { open_memory_pool(pool.handle(), reader.cu_device()) })
 }
 
-/// Allows the reader's context to access all memory that is allocated in the owner's context
-/// without a memory pool. If an earlier call has already enabled this access, the call succeeds.
+/// Allows the reader's context to access all memory allocated in the owner's context without a
+/// memory pool. If an earlier call has already enabled this access, the call succeeds.
 pub(crate) fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
     bind(reader)?;
     // SAFETY: both contexts are alive while their owners are borrowed.

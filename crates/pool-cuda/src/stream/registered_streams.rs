@@ -33,10 +33,10 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// If a stream that was not registered uses a pool's memory, cudarc records an event after the
 /// work. The pool's stream waits for this event. In three cases, cudarc does not record an event:
 ///
-/// - The caller forgot the guard that the pool returned together with the pointer.
-/// - Event tracking is disabled in cudarc.
-/// - A launch on a per-thread default stream uses the memory through an argument that
-///   [`on`](crate::DeviceView::on) created.
+/// - The caller passed the guard that the pool returned with the pointer to `mem::forget`.
+/// - cudarc's event tracking is disabled.
+/// - A launch on a per-thread default stream uses the memory through an argument created by
+///   [`on`](crate::DeviceView::on).
 ///
 /// Without an event, the host waits for all work in the stream's context before the pool reuses the
 /// memory. Waiting for a whole context would invalidate all captures in this context. While a
@@ -64,9 +64,9 @@ pub fn register_stream(stream: &Arc<CudaStream>) {
 
 /// Returns the registered stream at the same address as the given reference.
 ///
-/// An entry with this address always belongs to the referenced stream. The weak reference of an
-/// entry prevents another stream from being allocated at the same address. Moving a stream out of
-/// its `Arc` changes the stream's address.
+/// An entry with this address always belongs to the referenced stream. The entry's weak reference
+/// prevents another stream from being allocated at the same address. Moving a stream out of its
+/// `Arc` changes the stream's address.
 pub(crate) fn find_registered(stream: &CudaStream) -> Option<Arc<CudaStream>> {
     registered().iter().find(|entry| is_of(entry, stream)).and_then(Weak::upgrade)
 }
@@ -80,11 +80,11 @@ pub(crate) fn registered_streams() -> Vec<Arc<CudaStream>> {
     all
 }
 
-/// A removed entry of the list, which no longer holds a weak reference to the stream.
+/// A removed list entry that no longer holds a weak reference to the stream.
 pub(crate) struct Withdrawal(Chain<Weak<CudaStream>>);
 
-/// Removes a stream's entry from the list, and drops the entry's weak reference. Pools cannot look
-/// up the stream by its address until [`put_back`](Withdrawal::put_back) has restored the entry.
+/// Removes a stream's entry from the list and drops its weak reference. Pools cannot look up the
+/// stream by its address until [`put_back`](Withdrawal::put_back) has restored the entry.
 pub(crate) fn withdraw(stream: *const CudaStream) -> Withdrawal {
     let mut links = registered().unlink(|entry| entry.as_ptr() == stream);
     links.iter_mut().for_each(|entry| *entry = Weak::new());

@@ -1,5 +1,5 @@
-//! The device memory that stores the shapes of one pool. The memory for shapes is divided into
-//! cells of equal size. Dropping the pool frees the blocks that contain the cells.
+//! The device memory that stores one pool's shapes. The memory for shapes is divided into cells of
+//! equal size. Dropping the pool frees the blocks that contain the cells.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,18 @@ use pool_driver::calls::Address;
 use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 
-/// The maximum number of axes of a shape on the device.
+/// The maximum number of axes in a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
-/// The number of integers in one shape: the rank, a start offset, and the length and the stride of
-/// each axis.
+/// The number of integers in one shape: the rank, a start offset, and the length and stride of each
+/// axis.
 pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 
 /// The number of bytes in one shape.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// The number of cells in one slab. A slab must not have more cells than its bit mask has bits.
+/// The number of cells in one slab. This number must not exceed the number of bits in a slab's
+/// mask.
 const CELLS: usize = u64::BITS as usize;
 
 /// The slabs of one pool. The lock is held only to acquire or return cells, and to add or remove
@@ -26,11 +27,11 @@ const CELLS: usize = u64::BITS as usize;
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
-/// A block of device memory that is divided into cells.
+/// A block of device memory divided into cells.
 #[derive(Debug)]
 pub(crate) struct Slab {
     address: Address,
-    /// A bit mask with one bit for each cell. The bit of a free cell is set.
+    /// A bit mask with one bit for each cell. A set bit marks a free cell.
     free: u64,
 }
 
@@ -57,7 +58,7 @@ impl ShapeCells {
         Ok(ShapeCell { address, home: Arc::clone(self) })
     }
 
-    /// Allocates a new slab, and acquires its first cell.
+    /// Allocates a new slab and acquires its first cell.
     #[cold]
     fn take_of_new_slab(
         &self,
@@ -98,7 +99,7 @@ impl Slab {
         Some(self.address + (cell * CELL_BYTES) as Address)
     }
 
-    /// Marks a cell as free and returns `true` if the cell belongs to this slab.
+    /// Marks a cell as free, and returns `true` if the cell belongs to this slab.
     fn put_back(&mut self, address: Address) -> bool {
         let cell = address.wrapping_sub(self.address) / CELL_BYTES as Address;
         let is_within = cell < CELLS as Address;

@@ -1,16 +1,16 @@
 //! Manages page-locked buffers for copies between pageable host memory and the device. The first
-//! copy that needs a buffer creates it, and later copies reuse the buffer.
+//! copy that needs a buffer creates it; later copies reuse the buffer.
 //!
 //! All copies use these buffers, so the driver never accesses the caller's memory, even after a
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
-//! Each buffer is a [`PageLocked`], which also tracks the pending copies that use it. The
-//! `StagingPool` of `pool-graph` also uses this type. This module only selects a buffer for each
-//! copy. The pool creates a small number of buffers, each on first use. If all buffers are in use,
-//! a copy waits for one of them.
+//! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
+//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module merely selects a buffer
+//! for each copy. The pool creates a small number of buffers, each on its first use. If all buffers
+//! are in use, a copy waits for one of them.
 //!
-//! A copy moves its buffer out of the array while it uses the buffer. If user code, such as an
-//! allocator's hook, starts another copy in the meantime, that copy uses a different buffer.
+//! A copy moves its buffer out of the array while using it. If user code, such as an allocator's
+//! hook, starts another copy in the meantime, that copy uses a different buffer.
 
 use std::cell::Cell;
 use std::fmt;
@@ -29,17 +29,17 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// The maximum number of buffers in one pool.
 const BUFFERS: usize = 4;
 
-/// The buffers of one pool, which copies use in rotation.
+/// The buffers of one pool, used by copies in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// The cells that store the buffers. A cell is empty before its buffer is created, and while a
+    /// The cells that store the buffers. A cell is empty before its buffer is created and while a
     /// copy uses the buffer.
     places: [Cell<Option<PageLocked>>; BUFFERS],
     /// The index of the next buffer in the rotation.
     next: Cell<usize>,
 }
 
-/// A buffer that is being used by a copy. Dropping this value returns the buffer to its cell.
+/// A buffer in use by a copy. Dropping this value returns the buffer to its cell.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -52,7 +52,7 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated, and must be at least as long as `from`. The caller must
+    /// The range at `to` must be allocated and must be at least as long as `from`. The caller must
     /// be allowed to write this range in stream order.
     pub(crate) unsafe fn upload(
         &self,
@@ -72,9 +72,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Fills device memory with copies of one element. The element is passed as a slice of bytes.
-    /// This method writes `length` elements, or fewer if one buffer cannot hold `length` elements.
-    /// Returns the number of elements that were written.
+    /// Fills device memory with copies of one element. The element is passed as a byte slice. This
+    /// method writes `length` elements, or fewer if one buffer cannot hold `length` elements.
+    /// Returns the number of elements written.
     ///
     /// # Safety
     ///
@@ -121,8 +121,8 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: no copy uses the buffer, and the buffer is at least as long as this part.
-                // The caller guarantees that the range at `from` may be read.
+                // SAFETY: no copy uses the buffer, and it is at least as large as this part. The
+                // caller guarantees that the range at `from` may be read.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
@@ -136,7 +136,7 @@ impl Staging {
     }
 
     /// Returns a buffer that no copy uses. If all existing buffers are in use, this method creates
-    /// another buffer. If the maximum number of buffers already exists, this method waits for the
+    /// another one. If the maximum number of buffers already exists, this method waits for the
     /// copies that use the next buffer in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
@@ -155,7 +155,7 @@ impl Staging {
     }
 
     /// Waits for the copies that use the buffer at an index, and returns the buffer. If a graph
-    /// from other code contains a copy that uses this buffer, this method returns another buffer.
+    /// from other code contains a copy that uses this buffer, this method returns another one.
     fn free_at(
         &self,
         index: usize,
@@ -246,7 +246,7 @@ impl Drop for BufferLease<'_> {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
         // If a graph from other code may use the buffer, the buffer is leaked, because the graph
-        // contains the buffer's address.
+        // contains its address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

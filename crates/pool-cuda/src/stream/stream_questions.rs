@@ -1,13 +1,13 @@
 //! Detects copies that cudarc makes from a pool to another device. cudarc's `memcpy_dtod` does not
 //! pass the target's stream to any trait method. The pool can detect a copy to another device only
-//! by the order of cudarc's calls.
+//! from the order of cudarc's calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
-//! `memcpy_dtod` queries the source's stream again, and requests the pointer for the source's
-//! stream. `memcpy_dtod` then makes the target's stream wait for the source's stream. The target's
-//! stream also uses the memory, but cudarc never passes this stream to the pool. If cudarc requests
-//! a pointer after two consecutive queries, the pool assumes that another device may use the
-//! pointer. A wrong assumption costs only an unnecessary wait.
+//! `memcpy_dtod` queries the source's stream again and requests the pointer for that stream.
+//! `memcpy_dtod` then makes the target's stream wait for the source's stream. The target's stream
+//! also uses the memory, but cudarc never passes this stream to the pool. If cudarc requests a
+//! pointer after two consecutive queries, the pool assumes that another device may use the pointer.
+//! A wrong assumption causes only an unnecessary wait.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ use pool_driver::calls::Address;
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 
 impl StreamQuestions {
-    /// Records that cudarc queried the stream of a block.
+    /// Records that cudarc queried a block's stream.
     pub(crate) fn note(&self, block: Address) {
         let times = match self.0.get() {
             Some((before, times)) if before == block => times.saturating_add(1),

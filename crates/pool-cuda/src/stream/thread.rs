@@ -16,8 +16,8 @@ use crate::stream::device::CudaDevice;
 type ThreadStream = (CudaDevice, Arc<CudaStream>);
 
 thread_local! {
-    /// The ordinal of the device that the thread has selected. This value has no destructor, so it
-    /// can be read at any time, even while the thread is ending.
+    /// The ordinal of the device selected by the thread. This value has no destructor, so it can be
+    /// read at any time, even while the thread is ending.
     static ORDINAL: Cell<u32> = const { Cell::new(0) };
     /// The devices that the thread uses, with the thread's stream on each device. The cell is
     /// borrowed only to search the list, and to add or remove entries.
@@ -29,7 +29,7 @@ pub(crate) fn set_ordinal(ordinal: u32) {
     ORDINAL.set(ordinal);
 }
 
-/// Returns the ordinal of the device that the calling thread has selected.
+/// Returns the ordinal of the device selected by the calling thread.
 pub(crate) fn ordinal() -> u32 {
     ORDINAL.get()
 }
@@ -54,8 +54,7 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // A hook of the allocator may have called this function since the lookup, and may have
-        // created a stream.
+        // Since the lookup, an allocator hook may have called this function and created a stream.
         let known = find(&streams, ordinal);
         if known.is_none() {
             streams.add(mem::take(&mut link));
@@ -67,7 +66,7 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
 
 /// Returns `true` if a stream is the thread's stream for the selected device. If the thread is
 /// ending and has already dropped its list of streams, this function returns `true` for every
-/// stream of the device.
+/// stream on the device.
 pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     if device.ordinal() != ordinal() {
         return false;

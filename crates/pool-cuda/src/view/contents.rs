@@ -1,6 +1,6 @@
 //! Implements copies to and from the host, copies between views on any devices, and fills. All
-//! operations are enqueued on the pool's stream. Only copies to the host block the host until the
-//! device has completed them.
+//! operations are enqueued on the pool's stream. Only a copy to the host makes the host wait until
+//! the device has completed the copy.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -21,7 +21,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ, [`CudaError::Capturing`] if the
-    /// pool's stream is being captured, and [`CudaError::Call`] if the driver rejects the copy.
+    /// pool's stream is being captured, or [`CudaError::Call`] if the driver rejects the copy.
     fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
     where
         T: Element,
@@ -38,8 +38,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
     }
 
-    /// Copies all elements from another view, which may belong to another pool or to another
-    /// device.
+    /// Copies all elements from another view, possibly from another pool or another device.
     ///
     /// # Errors
     ///
@@ -77,11 +76,11 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Sets all elements to the given value.
     ///
     /// A fill during a capture adds one or more nodes to the graph. The element type and the length
-    /// determine the number and the kinds of these nodes. The value never affects them. You can
-    /// therefore update the graph with a different value. If an element has a size of 1, 2 or 4
+    /// determine the number and kinds of these nodes. The value never affects them. You can
+    /// therefore update the graph with a different value. If an element has a size of 1, 2, or 4
     /// bytes, the fill consists of one memset node. For any other element size, the fill writes the
-    /// first element and then repeatedly copies the elements that it has already written. Each copy
-    /// doubles the number of written elements.
+    /// first element and then repeatedly copies the elements written so far. Each copy doubles the
+    /// number of written elements.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
     /// memset for each 4 bytes. If 4 does not divide the element size, the fill uses one memset for
@@ -89,8 +88,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the driver rejects the fill, and [`CudaError::Bookkeeping`]
-    /// if the host is out of memory.
+    /// Returns [`CudaError::Call`] if the driver rejects the fill, or [`CudaError::Bookkeeping`] if
+    /// the host is out of memory.
     fn fill_with_value(&mut self, value: T) -> Result<(), CudaError>
     where
         T: Element,
@@ -146,19 +145,19 @@ macro_rules! both_kinds {
                 Ok((Self::of_region(before, index), Self::of_region(after, rest)))
             }
 
-            /// Copies the elements to the host, and blocks until the copy is complete. The copy
-            /// waits for all work that has been enqueued so far on the pool's stream, and on other
-            /// streams that use the memory.
+            /// Copies the elements to the host and blocks until the copy is complete. The copy
+            /// waits for all work enqueued so far on the pool's stream and on other streams that
+            /// use the memory.
             ///
             /// The elements must implement [`PodElement`], because a kernel may have written any
             /// bit pattern.
             ///
             /// # Errors
             ///
-            /// Returns [`CudaError::LengthMismatch`] if the lengths differ, and
+            /// Returns [`CudaError::LengthMismatch`] if the lengths differ, or
             /// [`CudaError::Capturing`] if the pool's stream is being captured. Returns
             /// [`CudaError::Call`] if the driver rejects the copy, or if earlier work on the stream
-            /// has failed.
+            /// failed.
             fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
             where
                 T: PodElement,
@@ -174,12 +173,12 @@ macro_rules! both_kinds {
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }
 
-            /// Copies the elements to a new vector on the host, and blocks until the copy is
+            /// Copies the elements to a new vector on the host and blocks until the copy is
             /// complete.
             ///
             /// # Errors
             ///
-            /// Returns the same errors as [`copy_to_host`](Self::copy_to_host), and
+            /// Returns the same errors as [`copy_to_host`](Self::copy_to_host), or
             /// [`CudaError::Bookkeeping`] if the host is out of memory.
             fn copy_to_vec(&self) -> Result<Vec<T>, CudaError>
             where

@@ -13,9 +13,9 @@ use crate::view::region::ViewAccess;
 /// Provides the view's length and the pool's stream to cudarc.
 ///
 /// If cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to the
-/// pool. The pool recognizes this copy by the order in which cudarc queries the stream and requests
-/// a pointer. If a copy to another device may be pending, the host waits for the primary contexts
-/// of all other devices before the pool reuses the memory. The host cannot wait while a
+/// pool. The pool recognizes this copy from the order in which cudarc queries the stream and
+/// requests a pointer. If a copy to another device may be pending, the host waits for the primary
+/// contexts of all other devices before the pool reuses the memory. The host cannot wait while a
 /// `pool-graph` session is capturing, so the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
@@ -63,8 +63,8 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// which return the error directly.
 ///
 /// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
-/// the pointer. For example, memory that is acquired during a capture stays uninitialized until the
-/// graph runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
+/// the pointer. For example, memory acquired during a capture stays uninitialized until the graph
+/// runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277
 /// use pool_cuda::DeviceView;
@@ -80,7 +80,7 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns an address for reading, with the guarantees that [`DeviceView`] documents.
+/// Returns an address for reading, with the guarantees documented at [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)

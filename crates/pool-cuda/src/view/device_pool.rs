@@ -8,8 +8,8 @@ use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::shape_descriptor::ShapeDescriptor;
 
-/// A backend whose memory is on a CUDA device: [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked).
-/// This trait is sealed.
+/// A backend with memory on a CUDA device: [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked). This
+/// trait is sealed.
 ///
 /// A function that launches kernels can accept both backends by declaring a parameter of type
 /// `Scope<'_, B>` with `B: DevicePool`.
@@ -31,7 +31,7 @@ pub(crate) mod sealed {
     use super::{Cuda, PoolBackend, SlotRef, Stacked};
 
     pub trait DevicePool: PoolBackend {
-        /// Converts a reference to a slot into the type that device views store.
+        /// Converts a slot reference into the type that device views store.
         fn of_views(slot: SlotRef<Self>) -> SlotRef<Cuda>;
     }
 

@@ -1,5 +1,5 @@
-//! Defines views of device memory, which a pool returns when arrays are acquired. Like a slice, a
-//! view borrows from its pool. A view consists of an address and a length, and has no destructor.
+//! Defines views of device memory; a pool returns them when arrays are acquired. Like a slice, a
+//! view borrows from its pool. A view consists of an address and a length and has no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,14 +15,14 @@ use crate::view::region::Region;
 
 /// An exclusive view of elements in device memory, similar to `&mut [T]` for host memory.
 ///
-/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
+/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream on the
 /// device. You can pass the view directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
-/// [`on`](Self::on)). A graph that cudarc captures does not keep alive the memory that its nodes
-/// use. The `launch` method of cudarc does not check that this memory still exists. A captured
-/// graph does not keep cudarc's own slices alive either. Launch a graph that uses views only while
-/// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their
-/// memory. To pass a view to a type of another crate, use the raw address:
+/// [`on`](Self::on)). A graph captured by cudarc does not keep the memory that its nodes use alive.
+/// cudarc's `launch` method does not check that this memory still exists. A captured graph does not
+/// keep cudarc's own slices alive either. Launch a graph that uses views only while the views are
+/// alive. Alternatively, capture the graph with `pool-graph`, because its graphs own their memory.
+/// To pass a view to a type of another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -115,7 +115,7 @@ impl<'s, T> DeviceViewMut<'s, T> {
 }
 
 impl<'s, T: Element> DeviceView<'s, T> {
-    /// Returns a view of the same memory as bytes.
+    /// Returns a byte view of the same memory.
     #[must_use]
     pub fn as_bytes(&self) -> DeviceView<'s, u8> {
         DeviceView { region: self.region, length: self.region.bytes, elements: PhantomData }
@@ -162,7 +162,7 @@ impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Implements the common methods of shared and exclusive views.
+/// Implements the methods common to shared and exclusive views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -249,8 +249,8 @@ mod sealed {
 /// Informs the pool that work on a stream uses a view's memory through a raw pointer.
 ///
 /// This function makes the stream wait for all earlier work on the pool's stream. Before the memory
-/// is reused, freed, or used on the pool's stream, the pool's stream waits for all work that has
-/// been enqueued on `stream`. The order does not depend on a destructor.
+/// is reused, freed, or used on the pool's stream, the pool's stream waits for all work enqueued on
+/// `stream`. This ordering does not depend on a destructor.
 ///
 /// If another library created the stream, enqueue work only through this `Arc` and its clones (see
 /// [`DeviceView::on`]). If the stream is the per-thread default stream, this function blocks the

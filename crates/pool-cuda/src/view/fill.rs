@@ -1,10 +1,10 @@
-//! Fills device memory on the pool's stream. A fill writes one element repeatedly.
+//! Fills device memory on the pool's stream. A fill repeatedly writes one element.
 //!
-//! **During a capture**, the element size and the length determine the nodes of a fill. The value
-//! never affects them. An update of the graph may change "both the value and pointer address" of a
-//! memset node. However, "changing other aspects of the memset (width, height, element size or
+//! **During a capture**, the element size and the length determine which nodes a fill adds. The
+//! value never affects them. An update of the graph may change "both the value and pointer address"
+//! of a memset node. However, "changing other aspects of the memset (width, height, element size or
 //! pitch) may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An
-//! update cannot change the kinds or the number of the nodes.
+//! update cannot change the kinds or the number of nodes.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
@@ -12,7 +12,7 @@
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
 //! Each copy on the device doubles the number of elements that the fill has written. A unit
-//! consists of 4, 2 or 1 bytes, whichever is the largest size that divides the element size. If a
+//! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
 //! graph is captured without a session, the fill writes the first element with one memset for each
 //! unit. A graph without a session cannot keep host memory alive. A fill never uses two-dimensional
 //! memsets, because a graph update cannot change them ("for 2d memsets, all dimension changes are
@@ -27,11 +27,11 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of the first copy of a fill, if the source can keep host memory alive for this
+/// The size in bytes of a fill's first copy, if the source can keep host memory alive for this
 /// copy.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
-/// Writes `length` copies of an element. The bytes of the element are passed as a slice.
+/// Writes `length` copies of an element. The element's bytes are passed as a slice.
 ///
 /// # Safety
 ///
@@ -73,7 +73,7 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, the address at which the fill begins, and the number of
+/// An element of at least one byte, the address where the fill begins, and the number of
 /// repetitions. The number of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
@@ -95,14 +95,14 @@ impl Repetition<'_> {
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// Returns the first unit if all units of the element are equal, or `None` if the units differ.
+    /// Returns the first unit if all of the element's units are equal, or `None` if they differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)
     }
 
-    /// Writes the first elements by copying host memory that the source keeps alive. The return
-    /// value is the number of elements that were written.
+    /// Writes the first elements by copying host memory that the source keeps alive. Returns the
+    /// number of elements written.
     ///
     /// # Safety
     ///
@@ -135,8 +135,8 @@ impl Repetition<'_> {
         Ok(())
     }
 
-    /// Writes the remaining elements by copying the elements that have already been written. Each
-    /// copy is twice as long as the previous copy.
+    /// Writes the remaining elements by copying the elements written so far. Each copy is twice as
+    /// long as the previous copy.
     ///
     /// # Safety
     ///
@@ -157,7 +157,7 @@ impl Repetition<'_> {
     }
 }
 
-/// A value of 1, 2 or 4 bytes, which the driver can repeat in a memset.
+/// A value of 1, 2, or 4 bytes that the driver can repeat in a memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Byte(u8),
@@ -171,7 +171,7 @@ impl Unit {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Creates the unit that consists of the given 1, 2 or 4 bytes.
+    /// Creates the unit with the given 1, 2, or 4 bytes.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),

@@ -1,5 +1,5 @@
-//! Allows kernels to receive views as arguments. A view can be passed directly to a kernel on the
-//! pool's own stream. A kernel on another stream receives an [`OnStream`] that represents the view.
+//! Allows views to be passed to kernels as arguments. A view can be passed directly to a kernel on
+//! the pool's own stream. A kernel on another stream receives an [`OnStream`] in place of the view.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
-/// A kernel argument that represents a view, for a stream other than the pool's stream.
-/// [`DeviceView::on`] and [`DeviceViewMut::on`] create this argument, and order the kernel's stream
-/// with the pool's stream.
+/// A kernel argument that represents a view on a stream other than the pool's. [`DeviceView::on`]
+/// and [`DeviceViewMut::on`] create this argument and order the kernel's stream with the pool's
+/// stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,
@@ -29,7 +29,7 @@ impl OnStream<'_> {
 }
 
 impl<T> DeviceView<'_, T> {
-    /// Returns an argument for a kernel on `stream` that reads the elements. The method makes
+    /// Returns an argument for a kernel on `stream` that reads the elements. This method makes
     /// `stream` wait for the pool's stream. The pool's stream waits for `stream` before the memory
     /// is used again.
     ///

@@ -5,8 +5,8 @@ use pool_core::Scope;
 
 use crate::view::device_pool::DevicePool;
 
-/// A trait that adds a method for launching kernels to `Scope`. The launched kernels can use views
-/// of the scope's pool without explicit ordering.
+/// A trait that adds a kernel-launching method to `Scope`. The launched kernels can use views of
+/// the scope's pool without explicit ordering.
 pub trait Launch {
     /// Returns cudarc's builder for a launch of `function` on the pool's stream. You can pass the
     /// pool's views as arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.
@@ -16,12 +16,12 @@ pub trait Launch {
     /// loaded (see `Capture::keep` of `pool-graph`).
     ///
     /// The `launch` method of cudarc's builder is unsafe, and cudarc documents its safety contract.
-    /// You must also pass `view.on(scope.context().stream())?` for each view whose pool uses
-    /// another stream. If the pool's stream is being captured, all memory that the kernel uses must
-    /// stay valid as long as the graph exists. The memory of a pool with a
-    /// [source](crate::BlockSource) meets this requirement. If the pool cannot order the other
+    /// For each view whose pool uses another stream, you must also pass
+    /// `view.on(scope.context().stream())?`. If the pool's stream is being captured, all memory
+    /// that the kernel uses must stay valid as long as the graph exists. The memory of a pool with
+    /// a [source](crate::BlockSource) meets this requirement. If the pool cannot order the other
     /// streams that use a view, the kernel receives address 0 for this view. The launch itself
-    /// succeeds in this case. A kernel that accesses address 0 faults, which makes the CUDA context
+    /// succeeds in this case. A kernel that accesses address 0 faults and makes the CUDA context
     /// unusable. To detect this error, call
     /// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) before the
     /// launch.

@@ -1,6 +1,6 @@
-//! Implements the common part of all view types. The common part consists of an address in a slot's
-//! block and a reference to the slot. Through the slot, a view accesses the pool's stream and the
-//! other streams that use the pool's blocks.
+//! Implements the part shared by all view types. This part consists of an address in a slot's block
+//! and a reference to the slot. Through the slot, a view accesses the pool's stream and the other
+//! streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when it is dropped. The pool returns this guard for its own stream,
-/// which needs no event. The pool also returns this guard for streams that it knows, because the
-/// pool itself waits for them.
+/// A guard that does nothing when dropped. The pool returns this guard for its own stream, because
+/// that stream needs no event. The pool also returns this guard for streams that it keeps alive,
+/// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access for which a view returns a pointer.
@@ -47,8 +47,8 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// The region must be used only inside a view that covers these bytes and that the slot's pool
-    /// has returned.
+    /// The region must be used only inside a view that covers these bytes and was returned by the
+    /// slot's pool.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
         // An empty region has address 0, although a stack assigns an address even to an empty
@@ -72,9 +72,9 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes whose uses the pool orders together with the uses of this region. In a
-    /// slot, the pool orders all uses of the slot's block together. In a stack, the pool orders
-    /// only the uses of the region's own bytes.
+    /// Returns the bytes whose uses are ordered together with the uses of this region. In a slot,
+    /// the pool orders all uses of the slot's block together. In a stack, the pool orders only the
+    /// uses of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -98,8 +98,8 @@ impl Region {
         DeviceBlock(self.address).pointer()
     }
 
-    /// Arms the slot that contains the region's bytes, so that the slot's next acquire waits for
-    /// other streams.
+    /// Arms the slot that contains the region's bytes, so that its next acquire waits for other
+    /// streams.
     fn arm(&self) {
         // SAFETY: the region is used only while its view is in use, the view covers these bytes,
         // and this code runs on the pool's thread.
@@ -117,9 +117,9 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream, so that work on the stream can use the region.
-    /// The pool waits for that stream before it reuses or frees the memory, or uses the memory on
-    /// its own stream.
+    /// Makes a stream wait for the pool's stream, so that work on it can use the region. The pool
+    /// waits for that stream before reusing or freeing the memory, or using it on the pool's own
+    /// stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -128,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Makes a stream wait like [`lend`](Self::lend), but also accepts streams of other devices,
-    /// which copies between devices require.
+    /// Makes a stream wait like [`lend`](Self::lend), but also accepts streams on other devices, as
+    /// copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -150,7 +150,7 @@ impl Region {
         own.other_streams().lend(self.ordered(), self.borrower(stream, user)?, own.stream())
     }
 
-    /// Arms the region's slot, and checks whether the stream may use the slot's block.
+    /// Arms the region's slot and checks whether the stream may use the slot's block.
     fn borrower<'b>(
         &self,
         stream: &'b CudaStream,
@@ -208,7 +208,7 @@ impl Region {
         }
     }
 
-    /// Orders another stream with the pool's stream. If the pool does not know the stream, the
+    /// Orders another stream with the pool's stream. If the stream is unknown to the pool, the
     /// method returns the event that the guard must record.
     fn guarded(
         &self,
@@ -234,9 +234,8 @@ impl Region {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // An allocator's hook may have made another context current while the pool recorded the
-        // use. cudarc will use the stream's raw handle next, so the stream's context must be
-        // current.
+        // While the pool recorded the use, an allocator hook may have made another context current.
+        // cudarc will use the stream's raw handle next, so the stream's context must be current.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 

@@ -1,6 +1,6 @@
-//! Stores shapes in device memory, from which kernels read the lengths and strides of arrays with a
-//! dynamic rank. Each entry of the shape cache contains the address of one shape on the device. The
-//! pool therefore copies each cached shape to the device only once.
+//! Stores shapes in device memory, where kernels can read the lengths and strides of arrays with a
+//! dynamic rank. Each shape-cache entry contains the address of one shape on the device. The pool
+//! therefore copies each cached shape to the device only once.
 
 use std::marker::PhantomData;
 
@@ -11,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
-/// The lengths and strides of an array, which are stored in device memory. All numbers are `u64`s,
-/// in this order: the rank r, a start offset of 0, r lengths, and r row-major strides in elements.
-/// You can pass a `DeviceShape` to a kernel on the pool's stream.
+/// The lengths and strides of an array, stored in device memory. All numbers are `u64`s, in this
+/// order: the rank r, a start offset of 0, r lengths, and r row-major strides in elements. You can
+/// pass a `DeviceShape` to a kernel on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -28,18 +28,18 @@ impl DeviceShape<'_> {
         self.address
     }
 
-    /// Returns the number of axes of the shape.
+    /// Returns the number of axes in the shape.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 }
 
-/// An array with a dynamic rank, whose shape is also stored on the device.
+/// An array with a dynamic rank and a copy of its shape on the device.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShapedArray<'s, T> {
-    /// The elements of the array, and the array's shape on the host.
+    /// The array's elements, and its shape on the host.
     pub array: NdView<DeviceViewMut<'s, T>, DynamicShape<'s>>,
     /// The array's shape on the device.
     pub shape: DeviceShape<'s>,
@@ -48,10 +48,10 @@ pub struct ShapedArray<'s, T> {
 /// A trait that adds a method to `Scope` for arrays whose shapes kernels can read from device
 /// memory.
 pub trait AcquireShaped<'s> {
-    /// Acquires an array with a dynamic rank, without initializing its elements, together with its
-    /// shape on the device.
+    /// Acquires an array with a dynamic rank, together with its shape on the device, without
+    /// initializing the elements.
     ///
-    /// The method does not copy the shape to the device if the slot has already stored this shape.
+    /// This method does not copy the shape to the device if the slot already stores it.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ pub trait AcquireShaped<'s> {
     /// [`CudaError::Capturing`] if the shape is new and the pool's stream is being captured, unless
     /// the pool has a [source](crate::BlockSource). Returns the same errors as
     /// [`Scope::try_acquire`] if the array cannot be acquired. After an error, the slot is
-    /// available for the next array of the scope.
+    /// available for the scope's next array.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],

@@ -1,4 +1,4 @@
-//! Implements the entries of the shape cache, which store the device addresses of shapes.
+//! Implements the shape cache's entries, which store the device addresses of shapes.
 
 use pool_core::DynamicShape;
 use pool_driver::calls::Address;
@@ -7,8 +7,8 @@ use pool_driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 
-/// An entry of the shape cache, for a device array with a dynamic rank. After the first use of the
-/// shape, the entry contains the address of the lengths and strides.
+/// A shape-cache entry for a device array with a dynamic rank. After the first use of the shape,
+/// the entry contains the address of the lengths and strides.
 #[derive(Debug, Default)]
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
@@ -37,7 +37,7 @@ impl ShapeDescriptor {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
-                // SAFETY: the cell is allocated, has room for the maximum number of axes, and
+                // SAFETY: the cell is allocated, has space for the maximum number of axes, and
                 // belongs to this shape. All work that reads an earlier shape from the cell
                 // precedes this write on the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
@@ -46,7 +46,7 @@ impl ShapeDescriptor {
             None => {
                 stream.bind_outside_capture("write a new shape")?;
                 let cell = take_cell(stream)?;
-                // SAFETY: the cell is allocated, has room for the maximum number of axes, and
+                // SAFETY: the cell is allocated, has space for the maximum number of axes, and
                 // belongs to this shape. All work that reads an earlier shape from the cell
                 // precedes this write on the pool's stream.
                 unsafe { stream.staging().upload(cell.address(), bytes, stream.stream()) }?;

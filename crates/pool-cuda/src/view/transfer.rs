@@ -61,7 +61,7 @@ pub(crate) unsafe fn upload(
     unsafe { stream.staging().upload(to, from, stream.stream()) }
 }
 
-/// Copies bytes from the device to the host, and blocks until the copy is complete.
+/// Copies bytes from the device to the host and blocks until the copy is complete.
 ///
 /// # Safety
 ///

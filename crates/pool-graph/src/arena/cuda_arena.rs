@@ -1,5 +1,5 @@
-//! The arena of a capture. An arena is a single buffer that is allocated before the capture begins.
-//! The capture allocates regions by advancing an offset into this buffer.
+//! The arena of a capture. An arena is a single buffer allocated before the capture begins. The
+//! capture allocates regions by advancing an offset into this buffer.
 
 use std::fmt;
 
@@ -47,8 +47,8 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the peak of
-    /// the plan. The call also fails if the source cannot allocate the buffer.
+    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the plan's
+    /// peak. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -69,8 +69,7 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source has just returned this range, and no other code knows the address
-            // of the range.
+            // SAFETY: the source has just returned this range, and no other code knows its address.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -92,7 +91,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena is full, or if the alignment is not a power of two. Returns an
-    /// error if the plan contains a different allocation at this position, or if the arena has
+    /// error if the plan specifies a different allocation at this position, or if the arena has
     /// rejected a [fork](Self::forked) since its last reset. The call also fails if the host cannot
     /// allocate memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
@@ -106,11 +105,11 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse the region's bytes. In all other cases, the call only updates the statistics.
+    /// reuse its bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
-    /// session or its graph uses the arena, a call to this method only updates the statistics.
+    /// session or its graph uses the arena, a call to this method updates only the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut ledger = self.shared.ledger.lock();
         if ledger.is_given_away() && !self.of_session {
@@ -123,16 +122,17 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the policy of the arena is [`Linear`](ArenaPolicy::Linear). A linear
-    /// arena reuses bytes in the order of the calls, but forked streams do not run their work in
-    /// this order. After this error, the caller must discard the capture. The arena rejects all
+    /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
+    /// reuses bytes in the order of the calls, but the work on forked streams does not run in this
+    /// order. After this error, the caller must discard the capture. The arena rejects all
     /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()
     }
 
-    /// Deallocates all regions. After the reset, graphs that were captured with this arena must not
-    /// be replayed. [`Lease::check`](crate::Lease::check) returns an error for their leases.
+    /// Deallocates all regions. After the reset, graphs captured with this arena must not be
+    /// replayed. [`Lease::check`](crate::Lease::check) returns an error for the leases of such
+    /// graphs.
     pub fn reset(&self) {
         self.shared.ledger.lock().reset();
     }
@@ -142,7 +142,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared
     }
 
-    /// Returns `true` if the arena's buffer contains all of `[address, address + bytes)`.
+    /// Returns `true` if the arena's buffer contains the whole range `[address, address + bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.shared.range.contains(address, bytes)
@@ -154,7 +154,7 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.range.bytes
     }
 
-    /// Returns the number of bytes that are available after the last region.
+    /// Returns the number of unused bytes after the last region.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.stats().remaining_bytes
@@ -179,8 +179,8 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: true }
     }
 
-    /// Transfers the arena to a session if `given` is `true`, or back to the arena's owner if
-    /// `given` is `false`.
+    /// Transfers the arena to a session if `given` is `true`, or back to its owner if `given` is
+    /// `false`.
     pub(crate) fn give_away(&self, given: bool) {
         self.shared.ledger.lock().give_away(given);
     }
@@ -189,13 +189,13 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Returns `true` if the arena reuses bytes in the order of the calls.
+    /// Returns `true` if the arena reuses bytes in call order.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.ledger.lock().is_linear()
     }
 }
 
-/// Prints the statistics of the arena.
+/// Formats the arena's statistics.
 impl<M: MemorySource> fmt::Debug for CudaArena<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stats())

@@ -1,5 +1,5 @@
-//! Arena bookkeeping, which computes offsets and checks limits without accessing the arena's
-//! memory. The caller reserves host memory for a region's record before each allocation.
+//! Arena bookkeeping that computes offsets and checks limits without accessing the arena's memory.
+//! The caller must reserve host memory for a region's record before each allocation.
 
 use super::live_regions::LiveRegions;
 use super::plan::Divergence;
@@ -10,25 +10,24 @@ use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 use crate::base::shortage::ArenaShortage;
 
-/// The state of an arena: its capacity and policy, the offset of the next region, and the live
-/// regions.
+/// An arena's state: its capacity and policy, the offset of the next region, and the live regions.
 #[derive(Debug)]
 pub(super) struct ArenaLedger {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The start offset of the planned bytes or of the first region. The bytes below this offset
-    /// are in use by code outside the session.
+    /// The offset where the planned bytes or the first region starts. Code outside the session uses
+    /// the bytes below this offset.
     floor: u64,
-    /// The offset of the next region that is allocated without a planned offset.
+    /// The offset of the next region that has no planned offset.
     cursor: u64,
     live: LiveRegions,
     /// The number of allocations since the last reset.
     allocations: u64,
-    /// `true` if an allocation has differed from the plan, so that all later allocations are placed
-    /// after the planned bytes.
+    /// `true` if an allocation differed from the plan, in which case all later allocations are
+    /// placed after the planned bytes.
     off_plan: bool,
-    /// `true` if the arena has rejected a capture because the capture forks into several streams.
+    /// `true` if the arena has rejected a capture because it forks into several streams.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,
@@ -42,8 +41,8 @@ pub(super) struct ArenaLedger {
 }
 
 impl ArenaLedger {
-    /// Creates the state of an arena whose buffer starts at the address `base`. `base` must be a
-    /// multiple of 256, and `base + capacity` must not overflow.
+    /// Creates the state of an arena whose buffer starts at `base`. `base` must be a multiple of
+    /// 256, and `base + capacity` must not overflow.
     pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
         let mut ledger = Self {
             base,
@@ -115,7 +114,8 @@ impl ArenaLedger {
         self.given_away
     }
 
-    /// Records that the capture forks. Fails if the arena's policy does not support forks.
+    /// Records that the capture forks. Returns an error if the arena's policy does not support
+    /// forks.
     pub(super) fn forked<E>(&mut self) -> Result<(), GraphMemoryError<E>> {
         if !self.is_linear() {
             return Ok(());
@@ -124,14 +124,14 @@ impl ArenaLedger {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// Deallocates all regions, and invalidates all captures that use them.
+    /// Deallocates all regions and invalidates all captures that use them.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
         self.begin();
     }
 
-    /// Copies the state, and stores the copied regions in `room`. Returns the required capacity as
+    /// Copies the state and stores the copied regions in `room`. Returns the required capacity as
     /// an error if `room` is too small.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
@@ -161,8 +161,8 @@ impl ArenaLedger {
         })
     }
 
-    /// Returns a copy of this state with a different policy and without any regions. New regions
-    /// are allocated at offset `floor` or above.
+    /// Returns a copy of this state with a different policy and no regions. New regions are
+    /// allocated at offset `floor` or above.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -170,8 +170,8 @@ impl ArenaLedger {
         self
     }
 
-    /// Returns the number of bytes in use in this state, or 0 if the arena has been reset since the
-    /// state was copied. A planned arena uses no bytes before its first allocation.
+    /// Returns the number of bytes in use, or 0 if the arena has been reset since this state was
+    /// copied. A planned arena uses no bytes before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
@@ -187,9 +187,9 @@ impl ArenaLedger {
         }
     }
 
-    /// Restores the state that the arena had before the session. If the arena was reset during the
-    /// session, only the policy is restored, and the arena contains no regions. Afterwards, the
-    /// caller should drop `given`, because its state is no longer needed.
+    /// Restores the state that the arena had before the session began. If the arena was reset
+    /// during the session, only the policy is restored, and the arena contains no regions.
+    /// Afterwards, the caller should drop `given`, because its state is no longer needed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
@@ -246,8 +246,8 @@ impl ArenaLedger {
         self.rewinds = 0;
     }
 
-    /// Returns the offset that the plan assigns to this allocation. Returns `None` if the arena has
-    /// no plan, or if an earlier allocation differed from the plan.
+    /// Returns the planned offset of this allocation. Returns `None` if the arena has no plan, or
+    /// if an earlier allocation differed from the plan.
     fn planned<E>(
         &mut self,
         size: u64,
@@ -281,8 +281,8 @@ impl ArenaLedger {
         }
     }
 
-    /// Returns the offset and the size of the next region, or `None` if the region does not fit
-    /// into the arena.
+    /// Returns the offset and size of the next region, or `None` if the region does not fit into
+    /// the arena.
     fn bump(&self, size: u64, alignment: u64) -> Option<(u64, u64)> {
         let bytes = rounded(size.max(1))?;
         let address = self.base.checked_add(self.cursor)?;
@@ -311,7 +311,7 @@ impl ArenaLedger {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Moves the offset of the next region back to the end of the last live region. Regions are
+    /// Moves the next region's offset back to the end of the last live region. Regions are
     /// allocated at increasing offsets, so the last region in the list also has the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);

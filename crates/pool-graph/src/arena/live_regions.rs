@@ -1,6 +1,6 @@
-//! The live regions of an arena, in the order of their allocation. A hash table maps each offset to
-//! the region that starts at that offset. Capacity for the next region is reserved in advance,
-//! before the arena's lock is acquired.
+//! The live regions of an arena, in allocation order. A hash table maps each offset to the region
+//! that starts at that offset. The caller reserves capacity for the next region before it acquires
+//! the arena's lock.
 
 use std::mem;
 
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 struct LiveRegion {
     offset: u64,
     bytes: u64,
-    /// The index of the previous region in the same row of the hash table.
+    /// The index of the previous region in the same hash-table row.
     older: u32,
     is_live: bool,
 }
@@ -25,11 +25,11 @@ struct LiveRegion {
 /// finds the newest one.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
-    /// All regions in the order of allocation. A deallocated region stays in the list until all
-    /// later regions have been deallocated.
+    /// All regions, in allocation order. A deallocated region stays in the list until all later
+    /// regions have been deallocated.
     regions: Vec<LiveRegion>,
-    /// The index of the newest live region in each row of the hash table. The number of rows is at
-    /// least as large as the number of regions that the list can store.
+    /// The index of the newest live region in each hash-table row. The number of rows is at least
+    /// as large as the number of regions that the list can store.
     rows: Vec<u32>,
     count: u64,
 }
@@ -66,13 +66,13 @@ impl LiveRegions {
         Ok(room)
     }
 
-    /// Returns the capacity that is required for a copy of the list.
+    /// Returns the capacity required for a copy of the list.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
     }
 
-    /// Copies the regions to `room` and replaces its contents. Returns `false` if the capacity of
+    /// Copies the regions to `room`, replacing its contents. Returns `false` if the capacity of
     /// `room` is too small.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {
@@ -85,7 +85,7 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity that has already been reserved.
+    /// Adds a region, using capacity reserved earlier.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
@@ -146,7 +146,7 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the hash-table row for regions that begin at `offset`, or `None` if the table has no
+    /// Returns the hash-table row of regions that begin at `offset`, or `None` if the table has no
     /// rows.
     fn row(&self, offset: u64) -> Option<usize> {
         // Adjacent regions are stored in different rows.

@@ -1,6 +1,6 @@
-//! Arena marks, which store the state of an arena at the start of a capture. If the capture fails,
-//! the mark restores this state. During a graph update, the mark ensures that the update allocates
-//! the same regions as the capture.
+//! Arena marks, which store an arena's state at the start of a capture. If the capture fails, the
+//! mark restores this state. During a graph update, the mark makes the update allocate the same
+//! regions as the capture.
 
 use std::ops::Deref;
 
@@ -12,12 +12,12 @@ use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::source::MemorySource;
 
-/// A copy of an arena's state at a certain time, or a new state without regions.
+/// A copy of an arena's earlier state, or a new state without regions.
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaLedger);
 
-/// The regions that have been allocated since a mark was created. Dropping this value deallocates
-/// these regions and returns the arena to its earlier state.
+/// The regions allocated since a mark was created. Dropping this value deallocates these regions
+/// and returns the arena to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -31,9 +31,8 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().ledger.lock())?))
     }
 
-    /// Creates a mark. New regions are placed after the bytes that were in use before the session.
-    /// This mark is suitable only for a graph that never runs concurrently with the arena's other
-    /// graphs.
+    /// Creates a mark. New regions are placed after the bytes in use before the session. This mark
+    /// is suitable only for a graph that never runs concurrently with the arena's other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -44,20 +43,20 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(ledger.anew(policy, floor)))
     }
 
-    /// Returns the number of bytes that were used before the session, or 0 if the arena has been
-    /// reset during the session.
+    /// Returns the number of bytes in use before the session, or 0 if the arena has been reset
+    /// during the session.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }
 
-    /// Restores the state that the arena had before the session. This method is called after the
+    /// Restores the state that the arena had before the session began. Call this method after the
     /// session's last graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().ledger.lock().come_back(&mut given.0);
     }
 
-    /// Returns the arena to the state of the mark, so that allocations of the same sizes return the
-    /// same regions as before. If the arena has been reset since the mark was created, the call
+    /// Returns the arena to the marked state, so that allocations of the same sizes return the same
+    /// regions as before. If the arena has been reset since the mark was created, this method
     /// changes nothing. The owner of the mark also holds a lease, which detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
@@ -72,8 +71,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, and not while host
-/// memory for the copy is allocated.
+/// Copies the state of an arena. The lock is held only while the state is read, so host memory for
+/// the copy is allocated without the lock.
 fn copy<B: Deref<Target = ArenaLedger>>(
     ledger: impl Fn() -> B,
 ) -> Result<ArenaLedger, NoHostMemory> {
@@ -88,7 +87,7 @@ fn copy<B: Deref<Target = ArenaLedger>>(
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Prevents the drop of this value from deallocating the regions.
+    /// Ensures that dropping this value does not deallocate the regions.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
@@ -124,7 +123,7 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update allocates the same regions as the capture, and does not affect later
+        // An update allocates the same regions as the capture, so it does not affect later
         // allocations.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);

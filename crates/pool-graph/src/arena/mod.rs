@@ -1,5 +1,5 @@
-//! Arenas for captures. An arena is a single buffer that is allocated before the capture begins.
-//! The capture allocates regions by advancing an offset into this buffer.
+//! Arenas for captures. An arena is a single buffer allocated before the capture begins. The
+//! capture allocates regions by advancing an offset into this buffer.
 
 mod cuda_arena;
 mod ledger;

@@ -1,4 +1,4 @@
-//! The plan of an arena, which specifies the offset of each allocation in the order of the calls.
+//! An arena's plan, which specifies the offset of each allocation in call order.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
-/// An arena's response to an allocation that differs from the plan.
+/// The arena's behavior when an allocation differs from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
     /// The arena refuses the allocation and returns an error.
@@ -18,15 +18,15 @@ pub enum Divergence {
     FreshBytes,
 }
 
-/// The planned offsets of a capture's allocations. The k-th allocation after a reset is placed at
+/// The planned offsets of a capture's allocations. After a reset, the k-th allocation is placed at
 /// the k-th offset.
 ///
-/// An `ArenaPlan` is created from a planning problem and a solution to this problem. The buffers of
-/// the problem must be in the same order as the capture's allocations. The constructor validates
-/// the plan a second time, with code that does not depend on the planner.
+/// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
+/// be in the same order as the capture's allocations. The constructor validates the plan again,
+/// using code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
-    /// The offset and the size of each allocation. Copies of the plan share this list, so copying a
+    /// The offset and size of each allocation. Copies of the plan share this list, so copying a
     /// plan allocates nothing.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
@@ -41,16 +41,15 @@ pub enum ArenaPlanError {
     /// not match the problem.
     #[error("the plan is not a valid solution to its problem")]
     Invalid(#[source] Violation),
-    /// An offset is not a multiple of 256. The buffers of the problem must have an alignment of
-    /// 256.
+    /// An offset is not a multiple of 256. The problem's buffers must have an alignment of 256.
     #[error(
         "buffer #{buffer} is at offset {offset}, which is not a multiple of {GRANULE}: set the \
          alignment of all buffers in the problem to {GRANULE}"
     )]
     Unaligned {
-        /// The index of the buffer in the problem.
+        /// The buffer's index in the problem.
         buffer: usize,
-        /// The planned offset of the buffer.
+        /// The buffer's planned offset.
         offset: u64,
     },
 }
@@ -89,7 +88,7 @@ impl ArenaPlan {
         Self::new(offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// Sets the arena's response to an allocation that differs from the plan.
+    /// Sets what the arena does when an allocation differs from the plan.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }

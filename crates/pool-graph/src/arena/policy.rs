@@ -1,4 +1,4 @@
-//! Policies for reusing the bytes of an arena.
+//! The policies that determine when an arena reuses bytes.
 
 use super::plan::ArenaPlan;
 
@@ -7,13 +7,13 @@ use super::plan::ArenaPlan;
 #[non_exhaustive]
 pub enum ArenaPolicy {
     /// The arena never reuses bytes. This policy is correct for every capture, but the arena must
-    /// have room for all of the capture's allocations at once.
+    /// have space for all of the capture's allocations at once.
     #[default]
     Monotone,
-    /// The arena reuses the bytes of its last region as soon as that region is deallocated. This
-    /// policy is correct for a capture on a single stream, because the graph executes its nodes in
-    /// the order of the calls. This policy is not correct for a capture that forks into several
-    /// streams, so [`forked`](crate::CudaArena::forked) returns an error.
+    /// The arena reuses its last region's bytes as soon as that region is deallocated. This policy
+    /// is correct for a capture on a single stream, because the graph executes its nodes in call
+    /// order. This policy is not correct for a capture that forks into several streams, so
+    /// [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
     /// The arena follows a plan that was computed from the order of the graph's nodes.
     Planned(ArenaPlan),

@@ -1,4 +1,4 @@
-//! Arena regions, and the result of deallocating one.
+//! Arena regions, and the results of deallocating them.
 
 /// A region of an arena. An `ArenaRegion` contains the region's address, but does not own its
 /// memory.
@@ -14,14 +14,14 @@ pub struct ArenaRegion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deallocation {
-    /// The address was the start of a live region of this arena. The call has deallocated this
+    /// The address was the start of a live region of this arena. This call has deallocated the
     /// region.
     Region {
         /// The size of the region in bytes, rounded up to a multiple of 256.
         bytes: u64,
     },
-    /// No live region of the arena begins at the address. The call changed nothing except the
-    /// arena's statistics.
+    /// No live region of the arena begins at the address. The call changed only the arena's
+    /// statistics.
     Foreign,
 }
 

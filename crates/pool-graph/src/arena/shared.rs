@@ -1,4 +1,4 @@
-//! The buffer and the state of an arena, which the arena shares with its leases.
+//! An arena's buffer and state, which the arena shares with its leases.
 
 use pool_core::Device;
 
@@ -31,9 +31,9 @@ impl<M: MemorySource> ArenaShared<M> {
 
 impl<M: MemorySource> Drop for ArenaShared<M> {
     fn drop(&mut self) {
-        // SAFETY: the source returned this range, and only this destructor frees the range. The
-        // arena and all its leases have been dropped, so no graph uses the range. Code that
-        // allocates from the arena promises that no work uses the range after this point.
+        // SAFETY: the source returned this range, and only this destructor frees it. The arena and
+        // all its leases have been dropped, so no graph uses the range. Code that allocates from
+        // the arena guarantees that no work uses the range after this point.
         unsafe { self.source.free(self.range.address, self.range.bytes) };
     }
 }

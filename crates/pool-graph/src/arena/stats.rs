@@ -1,4 +1,4 @@
-//! Statistics about an arena, available as numbers and as a printed table.
+//! An arena's statistics, available as numbers and as a printed table.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use crate::base::bytes::{Bytes, row};
 pub struct ArenaStats {
     /// The size of the arena's buffer in bytes.
     pub capacity_bytes: u64,
-    /// The offset in bytes of the next region that is allocated without a planned offset.
+    /// The offset in bytes of the next region that has no planned offset.
     pub used_bytes: u64,
     /// The number of unused bytes at the end of the arena.
     pub remaining_bytes: u64,
     /// The highest end offset of any allocated region, in bytes.
     pub high_water_bytes: u64,
-    /// The total size of all regions that have been allocated, in bytes. An arena that never reuses
-    /// bytes needs at least this capacity.
+    /// The total size of all allocated regions in bytes, including regions that have been
+    /// deallocated. An arena that never reuses bytes needs at least this capacity.
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The maximum of `live_bytes`. An arena needs at least this capacity to satisfy the same
+    /// The maximum of `live_bytes`. An arena needs at least this capacity to serve the same
     /// allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
-    /// The number of regions that have been allocated.
+    /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
-    /// The number of deallocation calls, over the arena's lifetime, for addresses that are not the
-    /// start of a live region.
+    /// The number of deallocation calls for addresses at which no live region starts, over the
+    /// arena's lifetime.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,
     /// The number of times that the arena has been reset during its lifetime.
     pub resets: u64,
-    /// `true` if the arena has a plan and all allocations have followed this plan.
+    /// `true` if the arena has a plan and every allocation has followed it.
     pub followed_plan: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Arenas that are installed on streams. Library code that receives only a stream can look up the
+//! Arenas that are installed on streams. Library code that receives only a stream can find the
 //! arena for its capture, even without a capture session.
 
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::source::DeviceMemory;
 
 /// The list of installed arenas. The list's lock is held only while the list is searched or
 /// changed. Capacity is reserved before the lock is acquired, and removed entries are dropped after
-/// the lock has been released.
+/// the lock is released.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
 /// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA may reuse
-/// the handle of a destroyed stream for another stream.
+/// a destroyed stream's handle for another stream.
 struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,
@@ -37,9 +37,9 @@ impl InstalledArena {
     }
 }
 
-/// Methods for arenas whose memory is on a CUDA device.
+/// Methods for arenas with memory on a CUDA device.
 impl CudaArena<DeviceMemory> {
-    /// Installs this arena on a stream. Code that knows only the stream can look up the arena with
+    /// Installs this arena on a stream. Code that has only the stream can find the arena with
     /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena stay
     /// alive until the arena is cleared.
     ///
@@ -109,28 +109,29 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Checks that a graph that uses memory of this arena may be replayed. If the arena's policy is
+    /// Checks that a graph that uses this arena's memory may be replayed. If the arena's policy is
     /// [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the graph and
     /// its child graphs. The check ignores programmatic edges, because they do not order memory
     /// accesses.
     ///
-    /// The check reads the finished graph rather than the capture in progress. While a capture is
-    /// in progress, other code may have access to the stream. This code could end the capture from
+    /// The check reads the finished graph, not the capture in progress. While a capture is in
+    /// progress, other code may have access to its stream. Such code could end the capture from
     /// another thread and destroy the graph during the check.
     ///
     /// # Errors
     ///
-    /// Returns an error if the policy is [`Linear`](crate::ArenaPolicy::Linear) and the graph
-    /// forks, or if the driver returns an error. In both cases, the graph must be discarded.
+    /// Returns an error if the graph forks although the policy is
+    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. In both cases, the graph
+    /// must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
         let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        // SAFETY: cudarc destroys the graph when the graph's owner is dropped, and the owner is
-        // borrowed here. The owner is neither `Send` nor `Sync`, so no other thread has access to
-        // the graph. The graph's owner has no method that changes the graph.
+        // SAFETY: cudarc destroys the graph when its owner is dropped, and the owner is borrowed
+        // here. The owner is neither `Send` nor `Sync`, so no other thread has access to the graph.
+        // The graph's owner has no method that changes the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }

@@ -7,13 +7,13 @@ use std::fmt;
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The index of the block's record in the pool. The index may later be reused for another
-    /// block.
+    /// The index of the block's record in the pool. The index may be reused for another block
+    /// later.
     pub(crate) slot: u32,
 }
 
 impl BlockId {
-    /// Returns the block's number. A pool numbers its blocks from 0 in the order of allocation.
+    /// Returns the block's number. A pool numbers its blocks from 0 in allocation order.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.serial
@@ -43,13 +43,13 @@ pub enum BlockState {
     Leased,
 }
 
-/// Describes a block as it was when it was allocated or looked up.
+/// Describes a block's state at the time when it was allocated or looked up.
 ///
 /// A `GraphMemoryBlock` contains an ID and an address, but does not own any memory.
 /// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,
-/// and methods that receive a stale [`id`](Self::id) return an error. Reading or writing memory
-/// through the address is just as unsafe as using a raw pointer. The caller must also order these
-/// accesses on a stream.
+/// and methods return an error for a stale [`id`](Self::id). Reading or writing memory through the
+/// address is just as unsafe as using a raw pointer. The caller must also order these accesses on a
+/// stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -73,7 +73,7 @@ impl GraphMemoryBlock {
         self.address
     }
 
-    /// Returns the requested size of the block in bytes.
+    /// Returns the block's requested size in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

@@ -1,4 +1,4 @@
-//! Formats table rows that have a name on the left and a number on the right.
+//! Formats table rows with a name on the left and a number on the right.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ pub(crate) fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Displ
     writeln!(f, "  {name:<18} {value:>12}")
 }
 
-/// A byte count that is printed with a binary unit.
+/// A byte count, printed with a binary unit.
 pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::shortage::ArenaShortage;
 
 /// The reason why a pool or an arena could not fulfill a request. The pool or arena remains usable
-/// after the error.
+/// after such an error.
 ///
 /// `E` is the error type of the memory source
 /// ([`MemorySource::Error`](crate::MemorySource::Error)).
@@ -30,7 +30,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// After rounding up to a multiple of 256, the size exceeds the address space.
+    /// After being rounded up to a multiple of 256, the size exceeds the address space.
     #[error(
         "a block of {size} bytes with an alignment of {alignment} bytes exceeds the address space: \
          check how the size was computed"
@@ -41,7 +41,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The request would exceed the pool's maximum even if all idle chunks were freed.
+    /// The request would exceed the pool's maximum, even if all idle chunks were freed.
     #[error(
         "allocating {requested} bytes would exceed the pool's maximum of {capacity} bytes, because \
          {reserved} bytes are reserved and {used} of them are in use: raise the maximum, or return \
@@ -57,7 +57,7 @@ pub enum GraphMemoryError<E> {
         /// The pool's maximum in bytes.
         capacity: u64,
     },
-    /// The source is out of memory, even after all idle chunks of this pool have been freed.
+    /// The source is out of memory, even after all of this pool's idle chunks have been freed.
     #[error(
         "cannot allocate {requested} bytes, although all idle chunks were freed ({reserved} bytes \
          are reserved, and {used} of them are in use): request fewer bytes, or free memory outside \
@@ -70,10 +70,10 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
-        /// The error that the source returned.
+        /// The error returned by the source.
         source: E,
     },
-    /// The source returned an invalid address. The pool has returned this memory to the source.
+    /// The source returned an invalid address. The pool has given this memory back to the source.
     #[error(
         "the memory source allocated {bytes} bytes at the invalid address {address:#x}: the \
          address must be a nonzero multiple of 256, and the memory must end within the address \
@@ -91,13 +91,13 @@ pub enum GraphMemoryError<E> {
         /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
-    /// The host does not have enough memory for the records of the pool or arena.
+    /// The host has too little memory for the records of the pool or arena.
     #[error(
         "cannot allocate {requested} bytes of host memory for bookkeeping: free some host memory \
          first"
     )]
     Bookkeeping {
-        /// The number of bytes of host memory that were requested.
+        /// The number of bytes of host memory requested.
         requested: usize,
     },
     /// The block belongs to a different pool.
@@ -106,7 +106,7 @@ pub enum GraphMemoryError<E> {
          block only with its own pool"
     )]
     UnknownBlock {
-        /// The number of the pool whose method was called.
+        /// The number of the pool on which the method was called.
         pool: u64,
         /// The number of the pool that allocated the block.
         made_by: u64,
@@ -157,7 +157,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The capacity of the arena in bytes.
         capacity: u64,
-        /// The reason why the arena is too small, which depends on the arena's policy.
+        /// The reason why the arena is too small; it depends on the arena's policy.
         shortage: ArenaShortage,
     },
     /// An allocation differs from the planned allocation at the same position.
@@ -169,14 +169,14 @@ pub enum GraphMemoryError<E> {
     PlanDiverged {
         /// The number of allocations since the last reset, not including this allocation.
         allocation: usize,
-        /// The planned size at this position in bytes, or `None` if the plan contains fewer
+        /// The planned size in bytes at this position, or `None` if the plan contains fewer
         /// allocations.
         planned: Option<u64>,
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The capture forks, but its arena has already reused bytes by rewinding. Bytes that are
-    /// reused after a rewind may be in use on several forked streams at once.
+    /// The capture forks, but its arena has already reused bytes by rewinding. Several forked
+    /// streams may use the reused bytes at the same time.
     #[error(
         "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
          streams could use the same bytes at once: discard the capture, and use an arena with the \
@@ -195,7 +195,7 @@ pub enum GraphMemoryError<E> {
     StaleLease {
         /// The number of times that the arena had been reset before the lease was created.
         leased: u64,
-        /// The number of times that the arena has been reset until now.
+        /// The number of times that the arena has been reset so far.
         current: u64,
     },
     /// The stream and the memory are on different devices.
@@ -221,17 +221,17 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The source failed in an operation other than an allocation.
+    /// A source operation other than an allocation failed.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.
         operation: &'static str,
-        /// The error that the source returned.
+        /// The error returned by the source.
         source: E,
     },
 }
 
-/// The planned size of an allocation. The error message prints this size after the requested size.
+/// The planned size of an allocation. An error message shows this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

@@ -1,5 +1,4 @@
-//! Types that the other modules of the crate use: blocks, requests, address ranges, errors and
-//! locks.
+//! Types that the crate's other modules use: blocks, requests, address ranges, errors, and locks.
 
 pub(crate) mod block;
 pub(crate) mod bytes;

@@ -1,4 +1,4 @@
-//! An address range that a lease keeps alive.
+//! Address ranges that leases keep alive.
 
 /// A range of addresses that a lease keeps alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,7 +10,7 @@ pub struct LeasedRange {
 }
 
 impl LeasedRange {
-    /// Returns `true` if the range contains all of `[address, address + bytes)`.
+    /// Returns `true` if this range contains every byte of `[address, address + bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         let end = |offset: u64| offset.checked_add(bytes);

@@ -1,4 +1,4 @@
-//! Allocation requests, whose sizes and alignments are checked and rounded here.
+//! Allocation requests with checked and rounded sizes and alignments.
 
 use std::alloc::Layout;
 
@@ -10,11 +10,11 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// The granularity and the minimum alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The number of bytes that a pool usually requests from its source in one call. For blocks larger
-/// than this size, the pool requests more bytes.
+/// The number of bytes that a pool usually requests from its source at a time. For larger blocks,
+/// the pool requests more bytes.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
-/// The layout of a block: a size (`u64`), a size with an alignment (`(u64, u64)`), or a [`Layout`].
+/// The layout of a block: a size (`u64`), a size and an alignment (`(u64, u64)`), or a [`Layout`].
 ///
 /// If the layout specifies only a size, the block is aligned to 256 bytes. An alignment must be a
 /// power of two.
@@ -65,10 +65,10 @@ pub(crate) struct Request {
     pub(crate) asked_alignment: u64,
     /// The size in bytes, rounded up to a multiple of the granule.
     pub(crate) bytes: u64,
-    /// The alignment in bytes, which is at least one granule.
+    /// The alignment in bytes, at least one granule.
     pub(crate) alignment: u64,
-    /// The size that a free range must have for the block to fit. A free range of this size is
-    /// sufficient regardless of its start address.
+    /// The minimum size of a free range that can hold the block. A free range of this size is large
+    /// enough regardless of its start address.
     pub(crate) anywhere: u64,
 }
 
@@ -89,14 +89,13 @@ impl Request {
         Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
     }
 
-    /// Returns the number of bytes to request from the source, which is at least the size of a
-    /// chunk.
+    /// Returns the number of bytes to request from the source, at least the size of a chunk.
     pub(crate) fn growth(&self) -> u64 {
         self.anywhere.max(CHUNK)
     }
 
-    /// Returns the number of bytes to skip after `address` so that the block is aligned. Returns
-    /// `None` if the block does not fit into the `bytes` bytes at `address`.
+    /// Returns the number of bytes to skip after `address` to align the block. Returns `None` if
+    /// the block does not fit into the `bytes` bytes at `address`.
     pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
         let padding = address.checked_next_multiple_of(self.alignment)? - address;
         (padding.checked_add(self.bytes)? <= bytes).then_some(padding)

@@ -4,25 +4,25 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArenaShortage {
-    /// The arena uses the policy [`Monotone`](crate::ArenaPolicy::Monotone), so it never reuses
+    /// The arena uses the [`Monotone`](crate::ArenaPolicy::Monotone) policy, so it never reuses
     /// bytes.
     Monotone,
-    /// The arena uses the policy [`Linear`](crate::ArenaPolicy::Linear), so it reuses bytes only if
-    /// regions are deallocated in the reverse order of their allocation.
+    /// The arena uses the [`Linear`](crate::ArenaPolicy::Linear) policy, so it reuses bytes only if
+    /// regions are deallocated in reverse allocation order.
     Linear,
     /// The arena is smaller than its plan requires.
     SmallerThanPlan,
-    /// The plan does not contain the allocation, and there is not enough room after the planned
+    /// The plan does not contain the allocation, and too little space is left after the planned
     /// bytes.
     NotInPlan,
-    /// The arena was created for a different graph, which needs fewer bytes.
+    /// The arena was created for a different graph that needs fewer bytes.
     MadeForAnotherGraph,
     /// A scope that runs between replays needs more bytes than the graph's arena contains.
     IdleMemory,
 }
 
 impl ArenaShortage {
-    /// Returns advice for the caller, as a sentence without a period at the end.
+    /// Returns advice for the caller, without a period at the end.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {

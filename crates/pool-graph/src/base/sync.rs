@@ -1,9 +1,9 @@
-//! The mutex, condition variable and reference-counted pointer of this crate. Normal builds use
+//! The crate's mutex, condition variable, and reference-counted pointer. Normal builds use
 //! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
 //! possible interleavings of threads.
 //!
-//! While a thread holds the lock of a pool or an arena, it runs no user code, makes no driver call
-//! and allocates no memory.
+//! A thread that holds the lock of a pool or arena runs no user code, makes no driver calls, and
+//! allocates no memory.
 
 #[cfg(loom)]
 pub(crate) use modelled::{
@@ -14,8 +14,8 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks this thread as one that is calling a source or preparing a call. A thread that is calling
-/// a source never waits for calls from other threads. If an allocator hook re-entered the pool and
+/// Marks this thread as calling a source or preparing such a call. A thread that is calling a
+/// source never waits for calls from other threads. If an allocator hook re-entered the pool and
 /// waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
@@ -52,14 +52,14 @@ mod real {
         pub(crate) static CALLS: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// Returns `true` if this thread can wait without allocating memory.
+    /// Returns `true` if this thread can block without allocating memory.
     pub(crate) fn is_ready_to_wait() -> bool {
         HAS_WAITED.get()
     }
 
-    /// Waits briefly, so that `parking_lot` allocates its record of this thread. `parking_lot`
-    /// allocates this record when a thread first waits, and the thread must not hold a lock during
-    /// the allocation.
+    /// Waits briefly to make `parking_lot` allocate its record of this thread. `parking_lot`
+    /// allocates this record when a thread first waits, so the thread must not hold a lock at that
+    /// time.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());
@@ -105,7 +105,7 @@ mod modelled {
 
     pub(crate) fn get_ready_to_wait() {}
 
-    /// A mutex that is not poisoned by a panic, like the one in `parking_lot`.
+    /// A mutex that, like the one in `parking_lot`, is not poisoned by a panic.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -1,7 +1,7 @@
 //! A check that every node of a graph has an owner. An operation of the capture owns the node that
-//! it added, which is identified by its kind and addresses. A scope owns its kernel launches, and
-//! any fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
-//! nodes of the enqueued work. A node without an owner was added by code outside the capture, for
+//! it added; the node's kind and addresses identify it. A scope owns its kernel launches and any
+//! fills and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes
+//! of the work that it enqueued. A node without an owner comes from code outside the capture, for
 //! example on another thread. The check rejects a graph if one of its nodes has no owner.
 
 use std::collections::HashMap;
@@ -14,16 +14,16 @@ use super::memory::GraphMemory;
 use crate::base::range::LeasedRange;
 use crate::driver::{Contents, NodeKind};
 
-/// The memory of a graph, and the record of its capture.
+/// A graph's memory, and the record of its capture.
 pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
     pub(super) spans: &'a [Span],
-    /// The index of each node, keyed by the node's handle.
+    /// The index of each node, keyed by node handle.
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph, and the owners that have been found so far.
+/// A graph's nodes, and the owners found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
     /// The direct predecessors of each node.
@@ -32,10 +32,10 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains the node. A span that began after the end of
-    /// this first span cannot own the node.
+    /// For each node, the first span that contains the node. A span that began after this first
+    /// span ended cannot own the node.
     came: Vec<Option<usize>>,
-    /// The last span whose search visited each node.
+    /// For each node, the last span whose search visited the node.
     seen: Vec<Option<usize>>,
 }
 
@@ -83,8 +83,8 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // Any empty node may belong to the span, because empty nodes have no effect, and
-                // the driver may add one to join streams.
+                // Any empty node may belong to the span, because empty nodes have no effect and the
+                // driver may add one to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
@@ -105,7 +105,8 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the kind of the node. The child graph, not the node itself, accesses memory.
+    /// names only the node's kind. The memory is accessed by the child graph and not by the node
+    /// itself.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };
@@ -143,7 +144,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Returns `true` if the buffer contains all of `[address, address + bytes)`.
+/// Returns `true` if the buffer contains the whole range `[address, address + bytes)`.
 fn is_within(buffer: &HostBuffer, address: u64, bytes: u64) -> bool {
     let range = LeasedRange { address: buffer.address(), bytes: buffer.len() as u64 };
     range.contains(address, bytes)

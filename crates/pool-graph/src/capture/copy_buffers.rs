@@ -1,7 +1,7 @@
 //! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. A
-//! copy that runs after its call has failed therefore never accesses the caller's memory. Unlike
-//! the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no events, because the
-//! host waits for every copy.
+//! copy that still runs after its call has failed therefore never accesses the caller's memory.
+//! Unlike the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no events,
+//! because the host waits for every copy.
 
 use std::sync::Arc;
 
@@ -9,27 +9,26 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostEntry};
 
-/// The buffer of the last copy, which the next copy can reuse. `CopyBuffers` also contains the
-/// buffers whose copies may still be pending.
+/// The last copy's buffer, which the next copy can reuse. `CopyBuffers` also contains buffers with
+/// copies that may still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// Reserved host memory for the record of the first buffer, so that creating the buffer
-    /// allocates no other host memory.
+    /// Reserved host memory for the first buffer's record, so that creating the buffer needs no
+    /// other host memory.
     entry: Option<HostEntry>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
 
 impl CopyBuffers {
-    /// Creates an instance without buffers, and reserves host memory for the record of the first
-    /// buffer.
+    /// Creates an instance without buffers, and reserves host memory for the first buffer's record.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { entry: Some(HostEntry::new()?), ..Self::default() })
     }
 
-    /// Returns a buffer that is at least as long as `bytes`. A new buffer contains a copy of
-    /// `bytes`, and a reused buffer has unspecified contents. The caller must have made the context
-    /// current on this thread.
+    /// Returns a buffer that is at least as large as `bytes`. A new buffer contains a copy of
+    /// `bytes`, whereas a reused buffer has unspecified contents. The caller must already have made
+    /// the context current on this thread.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],
@@ -44,15 +43,15 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer whose copy has completed, so that the next copy can reuse it. All earlier
-    /// copies have also completed, so their buffers are freed.
+    /// Retains a buffer after its copy has completed, so that the next copy can reuse it. All
+    /// earlier copies have completed as well, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();
     }
 
-    /// Keeps a buffer until the stream has been synchronized. If the host cannot allocate an entry
-    /// for the buffer, the buffer is leaked.
+    /// Retains a buffer until the stream has been synchronized. If the host cannot allocate an
+    /// entry for the buffer, the buffer is leaked.
     pub(crate) fn pending(&mut self, buffer: HostBuffer) {
         match self.pending.try_reserve(1) {
             Ok(()) => self.pending.push(buffer),

@@ -1,4 +1,4 @@
-//! The errors of captures and captured graphs. `Display` prints only the error's own message, and
+//! Errors from captures and captured graphs. `Display` prints only the error's own message, and
 //! `source` returns the underlying error.
 
 use pool_core::PoolError;
@@ -26,18 +26,18 @@ pub enum CaptureError {
     /// The arena or a lease returned an error.
     #[error(transparent)]
     Memory(#[from] GraphMemoryError<CudaError>),
-    /// A pool of the body's scopes returned an error.
+    /// A pool that belongs to one of the body's scopes returned an error.
     #[error(transparent)]
     Pool(#[from] PoolError<CudaError>),
     /// The planner could not find a plan.
     #[error("the planner found no memory plan for the capture")]
     Plan(#[from] PlanError),
-    /// The offsets of the plan cannot be used in an arena.
+    /// The plan's offsets cannot be used in an arena.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph may use one of them before it has
-    /// finished with the other. This error occurs if the plan was made for a different body or for
-    /// a different order of the same operations.
+    /// Two temporaries share bytes, but the captured graph may use one of them while it still uses
+    /// the other. This error occurs if the plan was created for a different body or for a different
+    /// order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still be using one when the other is \
          acquired: make the stream `wait` before acquiring, or create the plan from a probe of \
@@ -52,10 +52,10 @@ pub enum CaptureError {
     /// The captured graph does not match the layout of its memory.
     #[error("the graph does not match the layout of its memory")]
     Layout(#[from] LayoutViolation),
-    /// The driver has refused to update the executable graph.
+    /// The driver refused to update the executable graph.
     #[error(transparent)]
     Update(UpdateRefusal),
-    /// The stream is a default stream. Default streams cannot be captured, because work from other
+    /// The stream is a default stream. Default streams cannot be captured because work from other
     /// streams would become part of the capture.
     #[error("a default stream cannot be captured: create a stream with `new_stream`")]
     DefaultStream,
@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session.
+    /// The stream or the memory belongs to a different device or context than the session does.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -74,7 +74,7 @@ pub enum CaptureError {
     WrongContext {
         /// The ordinal of the session's device.
         session: usize,
-        /// The ordinal of the device that the stream or the memory belongs to.
+        /// The ordinal of the device to which the stream or the memory belongs.
         other: usize,
     },
     /// The stream is already being captured.
@@ -115,8 +115,7 @@ pub enum CaptureError {
         /// The handle of the graph's stream, as a number.
         graph: u64,
     },
-    /// Graphs on different streams share a block, and at least one of the graphs writes to the
-    /// block.
+    /// Graphs on different streams share a block, and at least one of them writes to it.
     #[error(
         "two graphs share block {block}, but their streams {session:#x} and {graph:#x} are not \
          ordered with each other: capture both graphs on the same stream, or only read the block \
@@ -147,12 +146,12 @@ pub enum CaptureError {
          scope, or end that scope first"
     )]
     ScopeOpen {
-        /// The index of the stream in the session, where 0 is the first stream and 1 is the first
+        /// The index of the stream in the session: 0 is the first stream, and 1 is the first
         /// branch.
         stream: usize,
     },
-    /// The memory is borrowed by device views or by a scope between replays. A capture cannot
-    /// observe how device views are used.
+    /// Device views, or a scope between replays, are borrowing the memory. A capture cannot observe
+    /// how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
@@ -161,7 +160,7 @@ pub enum CaptureError {
         /// The start address of the memory.
         address: u64,
     },
-    /// No lease of the session contains the memory.
+    /// None of the session's leases contains the memory.
     #[error(
         "the session has no lease on the {bytes} bytes at {address:#x}: lease the block before the \
          capture, so that the graph owns the block"
@@ -183,7 +182,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory that graphs of this session may only read.
+    /// A fill or a copy in the graph writes to memory that this session's graphs may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, but the session owns this memory \
          only for reading: use `own_mut` for memory that a graph writes to"
@@ -194,8 +193,8 @@ pub enum CaptureError {
         /// The size of the written range in bytes.
         bytes: u64,
     },
-    /// The captured graph does not order two uses of memory that the session owns, and at least one
-    /// of these uses is a write.
+    /// The captured graph leaves two uses of memory that the session owns unordered, although at
+    /// least one of them is a write.
     #[error(
         "two uses of the session's {bytes} bytes at {address:#x} may run at the same time, and at \
          least one of them writes: pass the memory to `enqueue`, so that the capture orders the \
@@ -223,7 +222,7 @@ pub enum CaptureError {
         /// The start address of the memory.
         address: u64,
     },
-    /// The size exceeds the address space of the device.
+    /// The size exceeds the device's address space.
     #[error(
         "{elements} elements of {size} bytes each exceed the address space: check how the length \
          was computed"
@@ -234,21 +233,22 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the steps that the body must repeat. A capture must repeat
-    /// the steps of its plan's dry run. An update must repeat the steps of its graph. A step also
-    /// differs if it uses a different block, or if it writes to a block that was only read before.
+    /// The body's steps differ from the steps that it must repeat. A capture must repeat the steps
+    /// of the dry run from which its plan was made. An update must repeat the steps of the captured
+    /// body. A step also differs if it uses a different block or writes to a block that was only
+    /// read before.
     #[error(
         "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
          steps: probe or capture the current body again"
     )]
     Diverged {
-        /// The number of the first step that differs, counted from 1.
+        /// The number of the first different step, counted from 1.
         step: usize,
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// During an update, views were dropped in a different order, so a temporary is at a different
-    /// offset than in the graph.
+    /// During an update, views were dropped in a different order, which gave a temporary a
+    /// different offset than in the graph.
     #[error(
         "the update moves temporary {temporary} from offset {before} of the arena to offset {now}: \
          drop the views in the same order as before, or capture another graph"
@@ -271,9 +271,9 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The graph does not show which memory a node accesses, so the node cannot be verified. Nodes
-    /// of some kinds, such as conditional nodes, are not supported. The same error occurs for a
-    /// copy or a fill whose addresses cannot be computed.
+    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
+    /// Nodes of some kinds, such as conditional nodes, are not supported. The same error occurs for
+    /// a copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
          kernels, fills and copies, or run the work outside the graph"
@@ -285,14 +285,14 @@ pub enum CaptureError {
         reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or code outside the session ended or
-    /// restarted the capture. The cause is either a call in the body or a call on another thread
-    /// that the [mode](crate::CaptureMode) forbids.
+    /// restarted it. The cause is a call that the [mode](crate::CaptureMode) forbids, made either
+    /// in the body or on another thread.
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
-    /// returns this error, the capture fails with the same error. The text of that error states the
+    /// returns this error, the capture fails with the same error. That error's text states the
     /// cause. Otherwise, the cause is unknown, because the driver does not report which call
-    /// invalidated the capture. The text of the error `Invalidated` therefore lists all possible
-    /// calls, with advice for each call.
+    /// invalidated the capture. The text of `Invalidated` therefore lists all possible calls, with
+    /// advice for each one.
     #[error(
         "the capture was invalidated while its body was running. Possible causes: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -303,14 +303,14 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`,
-    /// not a mistake by the caller.
+    /// The crate's internal state is inconsistent. This error indicates a bug in `pool-graph`, not
+    /// a mistake by the caller.
     #[error("please report this bug in pool-graph: {found}")]
     Internal {
         /// A description of the inconsistency.
         found: &'static str,
     },
-    /// Work was enqueued on a stream of the session by other means than the capture, and has become
+    /// Work was enqueued on one of the session's streams without using the capture, and has become
     /// part of the graph.
     #[error(
         "code outside the capture submitted work to stream {stream:#x}, so the graph would not own \
@@ -320,9 +320,9 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// No operation, scope or [enqueued](crate::Capture::enqueue) work of the capture has added
-    /// this node of the graph. Either other code has added the node, or a scope has added a node of
-    /// an unsupported kind.
+    /// This node was not added by any operation, scope, or [enqueued](crate::Capture::enqueue) work
+    /// of the capture. Either other code added the node, or a scope added a node of an unsupported
+    /// kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or stop other threads from using the session's streams"
@@ -332,7 +332,7 @@ pub enum CaptureError {
         kind: NodeKind,
     },
     /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
-    /// the capture has added this node.
+    /// the capture added this node.
     #[error(
         "a fill or a copy in the graph accesses {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"
@@ -352,11 +352,11 @@ pub enum CaptureError {
     StagingExhausted {
         /// The number of buffers in the pool.
         buffers: usize,
-        /// The number of buffers that belong to tickets, including forgotten tickets.
+        /// The number of buffers that belong to tickets, including tickets passed to `mem::forget`.
         held: usize,
-        /// The number of buffers without a ticket whose copy is still pending. If other code has
-        /// captured a copy from or to the buffer into another graph, the buffer never becomes
-        /// available again.
+        /// The number of buffers that belong to no ticket but still have a pending copy. If other
+        /// code has captured a copy from or to the buffer into another graph, the buffer never
+        /// becomes available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -384,7 +384,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// Creates the error for a capture in `context` that has been invalidated.
+    /// Creates the error for an invalidated capture in `context`.
     pub(crate) fn invalidated(context: &CudaContext, mode: CaptureMode) -> Self {
         Self::Invalidated { mode, event_tracking: context.is_event_tracking() }
     }
@@ -396,7 +396,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that cudarc returned to the body of a capture.
+/// Converts an error that cudarc returned to a capture's body.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })
@@ -413,7 +413,7 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the error chain contains every cause, and that no text appears in the chain
+    /// Checks that the error chain contains every cause and that no text appears in the chain
     /// twice.
     #[test]
     fn each_text_is_in_the_chain_once() {

@@ -1,4 +1,4 @@
-//! The amount of memory that a graph's temporaries require, and a plan for this memory. The
+//! The size of the memory that a graph's temporaries require, and a plan for this memory. The
 //! footprint and the plan are computed before any device memory is allocated.
 
 use std::fmt;
@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound for the peak of every layout. At some point, temporaries of this total size
-    /// may all be in use.
+    /// A lower bound for the peak of every layout. Temporaries of this total size may all be in use
+    /// at the same time.
     pub lower_bound: u64,
 }
 
@@ -55,17 +55,17 @@ impl fmt::Display for Footprint {
     }
 }
 
-/// The result of a dry run of a body, including a plan for the body's memory. A probe contains the
-/// amount of memory that the body requires, and the planned offset of each temporary.
+/// The result of a body's dry run, including a plan for the body's memory. A probe contains the
+/// size of the memory that the body requires, and the planned offset of each temporary.
 ///
 /// [`CaptureSession::probe`](crate::CaptureSession::probe) creates a probe without calling the
-/// driver and without allocating device memory. A capture that is created [from a
-/// probe](crate::CaptureSession::planned) follows the plan of the probe.
+/// driver or allocating device memory. A capture created [from a
+/// probe](crate::CaptureSession::planned) follows the probe's plan.
 #[derive(Clone, Debug)]
 pub struct Probe {
     footprint: Footprint,
     /// The size in bytes of an arena that is large enough for every member of the probe's ladder.
-    /// If the probe does not belong to a ladder, the field contains the size of the probe's own
+    /// If the probe does not belong to a ladder, this field contains the size of the probe's own
     /// plan.
     ladder_bytes: u64,
     /// The offset of each temporary, or `None` if the body allocates no temporaries.
@@ -153,17 +153,17 @@ impl Probe {
         })
     }
 
-    /// Returns the amount of memory that the body's temporaries require.
+    /// Returns the memory requirements of the body's temporaries.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// Returns a record that describes the body's temporaries and can be written to a file for
-    /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
-    /// that allocated them. Returns `None` if the body allocates no temporaries.
+    /// Returns a record of the body's temporaries that can be written to a file for `pool-plan`.
+    /// The record contains the order of the temporaries, their plan, and the calls that allocated
+    /// them. Returns `None` if the body allocates no temporaries.
     ///
-    /// The record does not contain leased blocks, because they are not part of the plan.
+    /// The record does not include leased blocks, because they are not part of the plan.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -186,7 +186,7 @@ impl Probe {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)
     }
 
-    /// Sets how an arena responds to a capture that differs from the dry run.
+    /// Sets what an arena does when a capture differs from the dry run.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
@@ -206,13 +206,13 @@ impl Probe {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace whose steps a capture must repeat, or `None` if a capture may differ from
-    /// the dry run.
+    /// Returns the trace that a capture must repeat, or `None` if a capture may differ from the dry
+    /// run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
-    /// Returns a policy that makes an arena follow the plan.
+    /// Returns a policy with which an arena follows the plan.
     #[must_use]
     pub fn policy(&self) -> ArenaPolicy {
         match &self.plan {

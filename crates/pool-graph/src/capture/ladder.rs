@@ -1,13 +1,13 @@
 //! A shared plan for a family of bodies that differ only in one length. The graphs of a family form
 //! a ladder of bucket sizes.
 //!
-//! The planner computes a plan for the largest member. The resulting plan defines a stack. The
-//! stack specifies which temporaries lie above each temporary. In every other member, each
-//! temporary is placed as low as this stack and the member's own sizes allow. Temporaries that
-//! share bytes in the plan may share bytes in every member, and all other temporaries keep their
-//! order. The stack of the largest member is therefore valid for every member that uses its
-//! temporaries during the same steps. The code verifies this for each member, and compares each
-//! member's peak with its lower bound.
+//! The planner computes a plan for the largest member. The resulting plan defines a stack, the
+//! vertical order of the temporaries. The stack specifies which temporaries lie above which others.
+//! In every other member, each temporary gets the lowest offset that this stack and the member's
+//! own sizes allow. Temporaries that share bytes in the plan may share bytes in every member, and
+//! all other temporaries keep their order. The stack of the largest member is therefore valid for
+//! every member that uses its temporaries in the same steps. The code verifies this for each member
+//! and compares each member's peak with its lower bound.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,7 @@ use pool_plan::{HappensBeforeProblem, Options, Plan};
 
 use crate::base::request::GRANULE;
 
-/// The offsets, the peak and the lower bound of one member of a family.
+/// The offsets, the peak, and the lower bound of one member of a family.
 #[derive(Clone, Debug)]
 pub(super) struct MemberPlan {
     pub(super) offsets: Vec<u64>,
@@ -23,11 +23,11 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The ratio of peak to lower bound up to which a stacked plan is accepted. The planner's options
-/// may set a higher limit.
+/// The maximum ratio of peak to lower bound for which a stacked plan is accepted. The planner's
+/// options may set a higher limit.
 const TOLERATED: f64 = 1.02;
 
-/// Returns a plan for each member. The planner searches for a plan of the member with the highest
+/// Returns a plan for each member. The planner searches for a plan for the member with the highest
 /// lower bound. The planner searches separately for another member only if the common stack is a
 /// poor plan for that member.
 pub(super) fn plan_all(
@@ -64,9 +64,9 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
 /// The vertical order of a plan's temporaries. Each temporary lies above all temporaries that end
 /// at or before its start.
 struct Stack {
-    /// The temporaries, sorted by their start offsets.
+    /// The temporaries, sorted by start offset.
     by_begin: Vec<(u64, usize)>,
-    /// The temporaries, sorted by their end offsets.
+    /// The temporaries, sorted by end offset.
     by_end: Vec<(u64, usize)>,
 }
 
@@ -81,9 +81,9 @@ impl Stack {
         Self { by_begin, by_end }
     }
 
-    /// Returns the offsets that result if the temporaries have different sizes but keep the order
-    /// of this stack. Each temporary starts where the highest temporary below it ends. Returns
-    /// `None` if the number of sizes differs from the number of temporaries.
+    /// Returns the offsets that result when the temporaries have different sizes but the same stack
+    /// order. Each temporary starts where the highest temporary below it ends. Returns `None` if
+    /// the number of sizes differs from the number of temporaries.
     fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
         let buffers = problem.buffers();
         if buffers.len() != self.by_begin.len() {
@@ -92,8 +92,8 @@ impl Stack {
         let mut offsets = vec![0_u64; buffers.len()];
         let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
         for &(begin, which) in &self.by_begin {
-            // A temporary below the current one ends at or before its start, so its new offset is
-            // already known.
+            // A temporary below the current one ends at or before its start, so the lower
+            // temporary's new offset is already known.
             while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
                 floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
             }
@@ -117,8 +117,8 @@ mod tests {
         *state >> 33
     }
 
-    /// Returns the planning problem of a random graph. The size of each temporary consists of a
-    /// fixed part and a part that grows with `length`.
+    /// Returns a random graph's planning problem. Each temporary's size consists of a fixed part
+    /// and a part that grows with `length`.
     fn problem(seed: u64, length: u64) -> HappensBeforeProblem {
         let mut state = seed;
         let operations = 30;
@@ -140,8 +140,8 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// This test uses independent code to check that the plan of every member is valid. Each plan's
-    /// peak must also be near the lower bound, or no higher than the peak of a separate plan.
+    /// This test uses independent code to check that every member's plan is valid. Each plan's peak
+    /// must also be close to the lower bound, or no higher than the peak of a separate plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

@@ -1,4 +1,4 @@
-//! The memory that a graph's nodes use, which must exist as long as the graph may run.
+//! The memory that a graph's nodes use; it must exist as long as the graph may run.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes. The memory consists of leases, owned memory, and an arena that
-/// only graphs on the same stream share.
+/// The memory of a graph's nodes. The memory consists of leases, owned memory, and an arena shared
+/// only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.
@@ -24,7 +24,7 @@ pub(crate) struct GraphMemory {
     pub(crate) arena: Arc<OwnArena>,
 }
 
-/// The memory that a session keeps, except for the arena.
+/// The memory that a session retains, except for the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'k> {
     pub(crate) leases: &'k [Lease],
@@ -42,14 +42,14 @@ impl GraphMemory {
         Kept { leases: &self.leases, owned: &self.owned }
     }
 
-    /// Returns `true` if the graph keeps all bytes of the range.
+    /// Returns `true` if the graph retains every byte of the range.
     pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
         self.leases.iter().any(|lease| lease.contains(address, bytes))
             || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
     }
 
-    /// Returns the address of memory that the graph keeps. Fails if the memory is too small or
-    /// belongs to another context.
+    /// Returns the address of memory that the graph retains. Returns an error if the memory is too
+    /// small or belongs to another context.
     pub(crate) fn address_of(
         &self,
         kept: KeptPlace,
@@ -79,7 +79,7 @@ impl GraphMemory {
         Ok(())
     }
 
-    /// Performs the same checks as [`check`](Self::check), and returns a guard. The arena cannot be
+    /// Performs the same checks as [`check`](Self::check) and returns a guard. The arena cannot be
     /// lent until the guard is dropped.
     pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
         self.leases.iter().try_for_each(Lease::check)?;
@@ -103,14 +103,14 @@ impl GraphMemory {
 }
 
 /// Memory of a graph that can be passed to [`CapturedGraph::read`](crate::CapturedGraph::read).
-/// Blocks of a pool, [`OwnedSlice`] and [`OwnedSliceMut`] implement this trait.
+/// Pool blocks, [`OwnedSlice`], and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemory: sealed::KeptMemory {}
 
 /// Memory of a graph that can be passed to [`CapturedGraph::write`](crate::CapturedGraph::write).
-/// Blocks of a pool and [`OwnedSliceMut`] implement this trait.
+/// Pool blocks and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// The identity of a piece of memory that a graph keeps.
+/// The identity of a piece of memory that a graph retains.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -153,8 +153,8 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
 
 /// Compares block IDs to check that a lease contains this block. Comparing addresses is not
 /// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
-/// block. A block on another device may also be leased, but work on the streams of this context
-/// cannot use it.
+/// block. A block on another device may also be leased, but work on this context's streams cannot
+/// use it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -176,8 +176,8 @@ pub(crate) fn check_block(
 /// use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The state that the arena had before the session. Captures outside the session may still use
-    /// the regions that were live when the session began.
+    /// The state that the arena had before the session began. Captures outside the session may
+    /// still use the regions that were live when the session began.
     given: ArenaMark,
     /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
     /// to read or change this flag. A launch holds the lock until the driver call has returned.
@@ -187,8 +187,8 @@ pub(crate) struct OwnArena {
     claim: ArenaClaim,
 }
 
-/// A claim on an arena. Until the claim is dropped, no other code can allocate or deallocate
-/// regions of the arena.
+/// A claim on an arena. Until the claim is dropped, no other code can allocate or deallocate the
+/// arena's regions.
 #[derive(Debug)]
 struct ArenaClaim {
     arena: CudaArena,
@@ -201,7 +201,7 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns a mark that tells another session of the same arena where to start allocating. The
+    /// Returns a mark that specifies where another session of the same arena starts allocating. The
     /// graph of that session runs on the same stream as the arena's other graphs. The mark excludes
     /// the bytes at the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
@@ -213,7 +213,8 @@ impl OwnArena {
         self.claim.arena.used_before(&self.given)
     }
 
-    /// Lends the arena's memory to a scope between replays. Fails if the memory is already lent.
+    /// Lends the arena's memory to a scope between replays. Returns an error if the memory is
+    /// already lent.
     pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
         if mem::replace(&mut *self.lent.lock(), true) {
             return Err(CaptureError::Lent { address: self.address() });

@@ -1,5 +1,5 @@
-//! Memory that was allocated outside a session and whose ownership was transferred to the session.
-//! The memory is a cudarc slice or an owned array from a device pool.
+//! Memory that was allocated outside a session and is now owned by the session. The memory is a
+//! cudarc slice or an owned array from a device pool.
 //!
 //! This ownership is sound for three reasons:
 //!
@@ -7,10 +7,10 @@
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
-//!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
-//!    graphs write to is owned only by the session.
+//!    of the slice's `Arc`, and such a clone cannot provide a `&mut` reference to the slice. Memory
+//!    that graphs write to is owned only by the session.
 //! 3. The value that owns the memory is dropped only when none of the session's graphs can run
-//!    anymore and no session is capturing. The destructor may therefore safely enqueue a free on a
+//!    anymore and no session is capturing. The destructor can therefore safely enqueue a free on a
 //!    stream.
 
 use std::fmt;
@@ -57,7 +57,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// Returns the memory's address and its number of elements.
+        /// Returns the address of the memory and its number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;
@@ -110,21 +110,21 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. The cudarc function that returns this address also makes the
-/// stream in its argument wait for the slice's last write. The given stream is the slice's own
-/// stream, which must not be captured at this time.
+/// Returns the address of a slice. To return this address, cudarc also makes the stream in the
+/// argument wait for the slice's last write. The given stream is the slice's own stream and must
+/// not be captured at this time.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
     if is_capturing(stream)? {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
-    // An error that earlier calls left in the context does not belong to this call, so it is stored
+    // An error that earlier calls left in the context did not come from this call, so it is stored
     // in the context again.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
-    // If this guard were dropped, cudarc would record an event that replaces the event of the last
-    // reader. This call does not read the slice, so it must not record an event.
+    // If this guard were dropped, cudarc would record an event that replaces the last reader's
+    // event. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
     // An error from cudarc's wait for the last write is ignored, because the caller waits for the
     // whole context anyway.
@@ -147,8 +147,7 @@ pub struct OwnedSliceMut<T> {
     elements: PhantomData<fn() -> T>,
 }
 
-/// An identifier for owned memory, which consists of a unique number, the number of elements, and
-/// the address range.
+/// An identifier for owned memory: a unique number, the number of elements, and the address range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnedName {
     number: u64,
@@ -198,7 +197,7 @@ macro_rules! name_of_a_slice {
 name_of_a_slice!(OwnedSlice);
 name_of_a_slice!(OwnedSliceMut);
 
-/// Memory that first belongs to a session, and later to the session's graphs.
+/// Memory that first belongs to a session and later to the session's graphs.
 pub(crate) struct OwnedMemory {
     pub(crate) name: OwnedName,
     /// `true` if graphs may write to the memory.
@@ -208,7 +207,7 @@ pub(crate) struct OwnedMemory {
 }
 
 impl OwnedMemory {
-    /// Takes ownership of `memory`, and waits until all work in its context has completed.
+    /// Takes ownership of `memory` and waits until all work in its context has completed.
     pub(crate) fn new<M: OwnedSource>(
         memory: M,
         own: &CudaContext,

@@ -1,4 +1,4 @@
-//! A session that has received its memory and can capture bodies into graphs.
+//! A session that has its memory and can capture bodies into graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -11,11 +11,11 @@ use super::graph::CapturedGraph;
 use super::retired_graph::RetiredGraphEntry;
 use super::setup::{CaptureSetup, Purpose};
 
-/// The second state of a session, which owns streams, leases and an arena.
+/// The second state of a session, in which it owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
 /// capture uses the same memory. After a successful capture, further graphs can be captured. All
-/// graphs of a `PreparedCapture` run one after another on the same stream. These graphs [share the
+/// graphs of a `PreparedCapture` run one after another on the same stream. The graphs [share the
 /// arena](crate::CaptureSession::beside), so they overwrite each other's temporaries. The arena and
 /// the leases are released when the `PreparedCapture` and all of its graphs have been dropped.
 ///
@@ -40,13 +40,13 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// The error of a failed capture, together with the state that was passed to the capture.
+/// The error from a failed capture, together with the state that was passed to the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// The reason why the capture has failed.
+    /// The reason why the capture failed.
     pub error: E,
-    /// The state, including all changes that the body has made to it.
+    /// The state, including all changes made by the body.
     pub state: S,
 }
 
@@ -64,21 +64,21 @@ impl PreparedCapture {
     /// stream.
     ///
     /// After the capture, all nodes and edges of the graph are read back from the driver. The
-    /// verifier checks the order of the graph against the offsets of its temporaries, regardless of
+    /// verifier checks that the graph's order matches the offsets of its temporaries, regardless of
     /// the arena's policy. The captured graph owns the state.
     ///
-    /// If the body fails or panics, the capture is discarded. The streams, the arena and the leases
-    /// return to their previous state and can be used for the next capture.
+    /// If the body fails or panics, the capture is discarded. The streams, the arena, and the
+    /// leases return to their previous state and can be used for the next capture.
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. If the body succeeds,
-    /// the call can fail with [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// An error from `body` takes precedence over all other errors. If the body succeeds, the call
+    /// can still fail with [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
     /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
     /// [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
     /// [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`], or the driver's error code.
-    /// If the arena was reset during the session, the call fails with
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`], or the driver's error. If
+    /// the arena was reset during the session, the call returns
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease).
     pub fn capture<S, E: From<CaptureError>>(
         &self,
@@ -125,7 +125,7 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
 }
 
 // The `Error` trait is not derived, because the derive macro supports `transparent` only for types
-// with a single field. The text and the source of the error are forwarded unchanged.
+// with a single field. The error's text and source are forwarded unchanged.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

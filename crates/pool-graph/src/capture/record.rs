@@ -1,11 +1,11 @@
-//! The record of a body's temporaries, in the format of a file for `pool-plan`.
+//! The record of a body's temporaries, in the file format of `pool-plan`.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 
 use super::body::{Model, Region};
 use super::error::CaptureError;
 
-/// Returns the record of a planning problem. The record does not contain the offsets of a plan.
+/// Returns a planning problem's record. This record does not contain the offsets of a plan.
 pub(super) fn of(
     problem: &HappensBeforeProblem,
     model: &Model,

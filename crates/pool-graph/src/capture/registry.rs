@@ -1,9 +1,9 @@
 //! The registry of all captures in progress in this process. The registry also lists the streams of
-//! graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a stream
-//! during a capture would become part of the captured graph.
+//! graphs, and the arenas that sessions and graphs have claimed. Work enqueued on a stream during a
+//! capture would become part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
-//! before the lock is acquired, and removed entries are dropped after the lock has been released.
+//! before the lock is acquired, and removed entries are dropped after the lock is released.
 //! Launching or dropping a graph requires no additional space in the registry's lists.
 
 use std::sync::Arc;
@@ -31,11 +31,11 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
 /// in use.
 static CHANGED: Condvar = Condvar::new();
 
-/// A unique key for a stream, which consists of the stream's handle and context.
+/// A unique key for a stream: its handle and its context.
 type Key = (usize, usize);
 
 /// The streams and arenas that sessions and graphs use. The lock is held only while the lists are
-/// searched or changed, and never during a driver call.
+/// searched or changed, never during a driver call.
 struct Registry {
     /// The streams that sessions have reserved for captures.
     session_streams: Vec<SessionStream>,
@@ -53,11 +53,11 @@ struct SessionStream {
     is_settled: bool,
 }
 
-/// A stream that graphs run on.
+/// A stream on which graphs run.
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    /// The number of sessions whose graphs run on this stream.
+    /// The number of sessions with graphs that run on this stream.
     setups: usize,
     /// The number of driver calls that graphs are currently making on this stream.
     uses: usize,
@@ -82,8 +82,8 @@ fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
-/// The registration of a stream that graphs may run on. The registration ends when this value is
-/// dropped. While the registration exists, using the stream does not allocate memory.
+/// The registration of a stream on which graphs may run. Dropping this value ends the registration.
+/// While the registration exists, using the stream allocates no memory.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
 
@@ -111,7 +111,7 @@ impl Drop for RunStream {
     }
 }
 
-/// Reserves capacity in one of the registry's lists, and locks the registry.
+/// Reserves capacity in one of the registry's lists and locks the registry.
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
@@ -120,8 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread for waiting, and returns. The registry may have changed by the
-/// time this function returns.
+/// the lock, prepares the thread for waiting, and returns. The registry may have changed before
+/// this function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -131,7 +131,7 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
     }
 }
 
-/// The streams that a session captures. The capture of the streams ends when this value is dropped.
+/// The streams that a session captures. Dropping this value ends the capture of the streams.
 #[derive(Debug)]
 pub(crate) struct CapturedStreams {
     keys: Vec<Key>,
@@ -140,8 +140,8 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams, and waits until no graph is using any of them. Fails if another
-    /// session is capturing one of the streams.
+    /// Reserves all streams, and waits until no graph is using any of them. Returns an error if
+    /// another session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {
@@ -160,8 +160,8 @@ impl CapturedStreams {
         }
     }
 
-    /// Waits until all work on the streams has completed. Fails if one of the streams is being
-    /// captured explicitly.
+    /// Waits until all work on the streams has completed. Returns an error if one of the streams is
+    /// being captured explicitly.
     pub(crate) fn settle(&self, streams: &[Arc<CudaStream>]) -> Result<(), CaptureError> {
         for stream in streams {
             if is_capturing(stream)? {
@@ -192,15 +192,15 @@ impl Drop for CapturedStreams {
     }
 }
 
-/// A driver call that is in progress on a stream. Until this value is dropped, no session can
-/// capture the stream.
+/// A driver call in progress on a stream. No session can capture the stream until this value is
+/// dropped.
 #[derive(Debug)]
 #[must_use = "a session may capture the stream as soon as this is dropped"]
 pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
-    /// Registers the beginning of a driver call on a stream. Returns `None` if a session is
-    /// capturing the stream.
+    /// Registers the start of a driver call on a stream. Returns `None` if a session is capturing
+    /// the stream.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.session_stream(&on.0).is_some() {
@@ -240,12 +240,12 @@ pub(crate) fn give_arena_back(address: u64) {
 ///
 /// # Errors
 ///
-/// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
-/// driver's error code. After an error, work may still be running on the stream.
+/// Returns [`CudaError::Capturing`] if the stream is being captured explicitly, or the driver's
+/// error. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // The loop repeats only if a session has reserved the stream, failed before its capture began,
-    // and released the stream without waiting. A session that has failed does not reserve the
-    // stream again, so the loop ends.
+    // The loop repeats only if a session reserved the stream, failed before its capture began, and
+    // released the stream without waiting. A session that failed does not reserve the stream again,
+    // so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -256,15 +256,15 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for a stream that no session captures. If the context has been destroyed (a second driver
-/// call confirms this), the stream no longer runs any work. After any other error, work may still
-/// be running.
+/// Waits for a stream that no session is capturing. If the context has been destroyed (a second
+/// driver call confirms this), the stream no longer runs any work. After any other error, work may
+/// still be running.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // From this point on, other code may begin a capture of the stream. In this case,
-        // `synchronize` fails.
+        // From here on, other code may begin a capture of the stream. In this case, `synchronize`
+        // fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
@@ -272,7 +272,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Blocks until a session has finished waiting for the stream's earlier work. Returns `false` if
-/// the session has released the stream without waiting for this work.
+/// the session released the stream without waiting for this work.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -9,20 +9,20 @@ use pool_driver::error::CudaError;
 use super::memory::GraphMemory;
 use super::registry::{RunStream, come_to_rest};
 
-/// The streams and the memory of a session. The memory is freed when the last owner of the
-/// resources is dropped.
+/// A session's streams and memory. The memory is freed when the last owner of the resources is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
-    // Rust drops fields in the order of their declaration. The memory must be freed before the
-    // streams that used it are dropped.
+    // Rust drops fields in declaration order. The memory must be freed before the streams that used
+    // it are dropped.
     memory: GraphMemory,
     runs_on: RunStream,
     streams: Arc<[Arc<CudaStream>]>,
 }
 
 impl SessionResources {
-    /// Creates the resources of a session. The list of streams must not be empty, and the graphs
-    /// run on the first stream.
+    /// Creates a session's resources. The list of streams must not be empty; the graphs run on its
+    /// first stream.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -36,12 +36,12 @@ impl SessionResources {
         &self.streams[0]
     }
 
-    /// Returns an `Arc` that shares ownership of all streams of the session.
+    /// Returns an `Arc` that shares ownership of all of the session's streams.
     pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
         Arc::clone(&self.streams)
     }
 
-    /// Returns all streams of the session.
+    /// Returns all of the session's streams.
     pub(crate) fn streams(&self) -> &[Arc<CudaStream>] {
         &self.streams
     }

@@ -1,6 +1,6 @@
-//! Deferred destruction of graphs. The objects of a dropped graph use the queue of deferred frees
-//! in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
-//! therefore destroyed only while no capture is in progress in the process.
+//! Deferred destruction of graphs. A dropped graph's objects use the queue of deferred frees in
+//! `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
+//! therefore destroyed only while the process has no capture in progress.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The objects of a dropped graph, or the objects that an update has replaced. The objects are
-/// dropped in the order of their declaration. Only the driver's handles must be kept until other
-/// captures have ended. Memory and blocks are released as soon as no run of the graph uses them.
+/// A dropped graph's objects, or the objects that an update has replaced. The objects are dropped
+/// in declaration order. Only the driver's handles must stay alive until other captures have ended.
+/// Memory and blocks are released as soon as no run of the graph uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct RetiredGraph {
-    // Rust drops fields in the order of their declaration. The executable graph must be destroyed
-    // before the graph, and both must be destroyed before their memory is freed.
+    // Rust drops fields in declaration order. The executable graph must be destroyed before the
+    // graph, and both must be destroyed before their memory is freed.
     pub(crate) executable: Option<Executable>,
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -39,13 +39,13 @@ pub(crate) struct RetiredGraph {
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
-/// An entry in the queue of deferred frees. The entry is reserved in advance, so that dropping a
-/// graph allocates no memory.
+/// An entry in the queue of deferred frees. The entry is reserved in advance, so dropping a graph
+/// allocates no memory.
 pub(crate) type RetiredGraphEntry = QueueEntry<RetiredGraph>;
 
 impl RetiredGraph {
-    /// Destroys the objects immediately, or when the last capture of the process ends. The call
-    /// first waits for the graph's runs, because the caller will drop the graph's state next.
+    /// Destroys the objects immediately, or when the last capture in the process ends. The call
+    /// first waits for the graph's runs, because the caller drops the graph's state next.
     pub(crate) fn end(self, entry: RetiredGraphEntry) {
         drop(entry.own(self));
         retry_deferred_frees();
@@ -76,19 +76,19 @@ impl Resource for RetiredGraph {
     }
 }
 
-/// A capture of a session's streams. Dropping this value ends the capture, and destroys objects
+/// A capture of a session's streams. Dropping this value ends the capture and destroys objects
 /// whose destruction was deferred until then.
 #[derive(Debug)]
 pub(crate) struct ActiveCapture {
-    // Rust drops fields in the order of their declaration. The streams must no longer be captured
-    // when the deferred objects are destroyed.
+    // Rust drops fields in declaration order. The streams' captures must have ended before the
+    // deferred objects are destroyed.
     streams: CapturedStreams,
     _deferred: DeferredDestruction,
 }
 
 impl ActiveCapture {
     /// Reserves all streams, so that no other session captures them, and waits for the earlier work
-    /// on the streams.
+    /// on these streams.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

@@ -1,5 +1,5 @@
-//! A capture session that has not received its memory yet. The session contains streams, a mode,
-//! and the blocks that its graph will keep.
+//! A capture session that does not have its memory yet. The session contains streams, a mode, and
+//! the blocks that its graph will retain.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a session. In its first state, a session collects the streams of the capture
-/// and the blocks that the graph keeps.
+/// The first state of a capture session. In its first state, a session collects the capture's
+/// streams and the blocks that the graph retains.
 ///
-/// Each state of a session has its own type, and is created from the previous state.
+/// Each state of a session has its own type and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
 /// passes a [`Capture`] to a body and returns a [`CapturedGraph`], which can be
 /// [updated](CapturedGraph::update).
@@ -61,9 +61,9 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory, and uses collections from the standard
-/// library. If the host runs out of memory during a session, a probe, a capture or an update, the
-/// process aborts. Replaying, reading, synchronizing or dropping a graph does not allocate any host
+/// A session records and plans a body in host memory with collections from the standard library. If
+/// the host runs out of memory during a session, a probe, a capture, or an update, the process
+/// aborts. Replaying, reading, synchronizing, or dropping a graph does not allocate any host
 /// memory.
 #[derive(Debug)]
 pub struct CaptureSession {
@@ -79,7 +79,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::DefaultStream`] if the stream is a default stream. Fails with
+    /// Returns [`CaptureError::DefaultStream`] if the stream is a default stream. Returns
     /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) if the driver does not
     /// support CUDA 12.3, because older drivers do not report the data of a graph's edges.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
@@ -89,27 +89,27 @@ impl CaptureSession {
     }
 
     /// Adds a stream to the session. Work on this stream may run concurrently with work on the
-    /// session's other streams. The body accesses this stream as a [branch](Capture::branch) with
+    /// session's other streams. The body accesses this stream as the [branch](Capture::branch) with
     /// the next unused number.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::DefaultStream`] if the stream is a default stream, or with
-    /// [`CaptureError::StreamTwice`] if the session already contains the stream. Fails with
+    /// Returns [`CaptureError::DefaultStream`] if the stream is a default stream, or
+    /// [`CaptureError::StreamTwice`] if the session already contains the stream. Returns
     /// [`CaptureError::WrongContext`] if the stream belongs to another context.
     pub fn branch(self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         self.with(stream)
     }
 
-    /// Sets the capture mode. The mode determines the calls that invalidate the capture. By
-    /// default, only calls on the capturing thread can invalidate the capture.
+    /// Sets the capture mode. The mode determines which calls invalidate the capture. By default,
+    /// only calls on the capturing thread can invalidate the capture.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Adds leased blocks that the session's graphs will keep. The body uses [views of these
-    /// blocks](Capture::block) to exchange data with other code.
+    /// Adds leased blocks that the session's graphs will retain. The body uses [views of these
+    /// blocks](Capture::block) to share data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
@@ -122,10 +122,10 @@ impl CaptureSession {
     /// read the memory at the same time.
     ///
     /// `own` blocks the host until all work in the context has completed. As a result, all earlier
-    /// writes have finished when a capture begins, regardless of whether cudarc tracks events. If a
-    /// stream of the context is being captured explicitly, this wait invalidates that capture.
+    /// writes have finished before a capture begins, regardless of whether cudarc tracks events. If
+    /// a stream in the context is being captured explicitly, this wait invalidates that capture.
     ///
-    /// The memory is freed after the session and all its graphs have been dropped, as soon as no
+    /// After the session and all its graphs have been dropped, the memory is freed as soon as no
     /// session is capturing.
     ///
     /// ```no_run
@@ -155,11 +155,11 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::WrongContext`] if the memory is on another device, with
-    /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured, or with the
-    /// driver's error code. If any session is currently capturing, the call fails with
+    /// Returns [`CaptureError::WrongContext`] if the memory is on another device,
+    /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured, or the driver's
+    /// error. If any session is currently capturing, the call returns
     /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). If the call fails, the memory is
-    /// dropped, unless the caller has kept a clone of the `Arc`.
+    /// dropped unless the caller has a clone of the `Arc`.
     pub fn own<M: OwnedSource>(
         &mut self,
         memory: M,
@@ -167,13 +167,13 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Moves the caller's memory into the session, for graphs that read and write it. An example is
-    /// state that each replay updates, such as a key-value cache. The body accesses the memory
+    /// Moves the caller's memory into the session, for graphs that read and write it. Examples are
+    /// states that each replay updates, such as a key-value cache. The body accesses the memory
     /// through [views](Capture::owned_mut).
     ///
     /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
-    /// and [`CapturedGraph::write`] can access the memory. In all other respects, this method
-    /// behaves like [`own`](Self::own).
+    /// and [`CapturedGraph::write`] can access the memory. Otherwise, this method behaves like
+    /// [`own`](Self::own).
     ///
     /// ```compile_fail,E0277
     /// # use std::sync::Arc;
@@ -193,15 +193,14 @@ impl CaptureSession {
         self.take(memory, true).map(OwnedSliceMut::new)
     }
 
-    /// Performs a dry run of the body, records its temporaries and the order of their uses, and
-    /// plans their offsets. A dry run enqueues no work, allocates no device memory and does not
-    /// call the driver. A capture that uses the resulting plan must perform the same steps as the
-    /// dry run.
+    /// Performs a dry run of the body, records its temporaries and the order in which they are
+    /// used, and plans their offsets. A dry run enqueues no work, allocates no device memory, and
+    /// does not call the driver. A capture that uses the resulting plan must perform the same steps
+    /// as the dry run.
     ///
     /// # Errors
     ///
-    /// Fails with the error that `body` returned, or with the planner's error if the planner cannot
-    /// find a plan.
+    /// Returns the error from `body`, or the planner's error if it cannot find a plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -210,9 +209,9 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// Performs a dry run like [`probe`](Self::probe), but with different options for the planner.
-    /// By default, the planner searches for the lowest peak for up to ten seconds. The options
-    /// limit the search time, and specify how close the peak must come to the lower bound.
+    /// Performs a dry run like [`probe`](Self::probe), but with the given planner options. By
+    /// default, the planner searches for the lowest peak for up to ten seconds. The options limit
+    /// the search time and specify how close the peak must be to the lower bound.
     ///
     /// # Errors
     ///
@@ -229,13 +228,13 @@ impl CaptureSession {
 
     /// Performs a dry run of the body for each state, and plans all of these dry runs with a single
     /// search. A ladder is useful for graphs that differ only in one length, such as a bucket size.
-    /// The probes are returned in the order of the states.
+    /// The probes are returned in the same order as the states.
     ///
-    /// The planner searches for a plan of the member that requires the most memory. The other
+    /// The planner searches for a plan for the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
-    /// the lower bound of its member. A member is planned separately if the peak of its plan
-    /// exceeds the lower bound by more than 2%. If the options set a larger tolerance, that
-    /// tolerance applies instead.
+    /// its member's lower bound. A member is planned separately if its plan's peak exceeds the
+    /// lower bound by more than 2%. If the options set a larger tolerance, that tolerance applies
+    /// instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with
@@ -276,31 +275,31 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds an arena to the session, and moves the session to its second state. The arena belongs
-    /// to the session and its graphs from this call on.
+    /// Adds an arena to the session and moves the session to its second state. From this call on,
+    /// the arena belongs to the session and its graphs.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::WrongContext`] if the arena belongs to another context, or with
+    /// Returns [`CaptureError::WrongContext`] if the arena belongs to another context, or
     /// [`CaptureError::ArenaInUse`] if another graph is using the arena.
     pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
         self.with_arena(arena, None)
     }
 
-    /// Moves the session to its second state, with the arena of another graph on the same stream.
-    /// The runs of the two graphs never overlap, because both graphs run on this stream. The arena
-    /// must be large enough for the larger of the two graphs, but not for both graphs together.
+    /// Moves the session to its second state, using the arena of another graph on the same stream.
+    /// The two graphs never run at the same time, because both run on this stream. The arena must
+    /// be large enough for the larger of the two graphs, but not for both together.
     ///
-    /// Each graph overwrites the temporaries of the other graph. Regions that were allocated from
-    /// the arena before it was [prepared](Self::prepare) belong to neither graph. The temporaries
-    /// of both graphs are placed after these regions.
+    /// Each graph overwrites the other graph's temporaries. Regions allocated from the arena before
+    /// it was [prepared](Self::prepare) belong to neither graph. The temporaries of both graphs are
+    /// placed after these regions.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::AnotherStream`] if the graph runs on another stream, or with
+    /// Returns [`CaptureError::AnotherStream`] if the graph runs on another stream, or
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. To avoid the error `ArenaExhausted`, capture the largest graph first, or plan all
-    /// graphs with [`probe_ladder`](Self::probe_ladder).
+    /// plan. To avoid `ArenaExhausted`, capture the largest graph first, or plan all graphs with
+    /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
         graph: &CapturedGraph<T>,
@@ -328,19 +327,19 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Moves the session to its second state, with a new arena of the size that the plan requires.
+    /// Moves the session to its second state, using a new arena of the size that the plan requires.
     /// All captures of the session follow this plan.
     ///
     /// # Errors
     ///
-    /// Fails if the device cannot allocate the arena.
+    /// Returns an error if the device cannot allocate the arena.
     pub fn planned(self, probe: &Probe) -> Result<PreparedCapture, CaptureError> {
         let source = DeviceMemory::of_context(Arc::clone(self.streams[0].context()));
         let arena = CudaArena::new(source, probe.arena_bytes(), probe.policy())?;
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves the session to its second state, with an arena that belongs only to this session.
+    /// Moves the session to its second state, using an arena that belongs only to this session.
     /// Temporaries are allocated starting at the arena's current offset.
     fn with_arena(
         self,
@@ -355,8 +354,7 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The lease is created before the mark, so that the lease detects a reset between these two
-        // steps.
+        // The lease is created before the mark, so it detects a reset between these two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
@@ -365,7 +363,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Performs a dry run of a body, and returns a record of the body's operations.
+    /// Performs a dry run of a body and returns a record of its operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -393,7 +391,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // Handles up to 2 belong to the null stream and the two default streams.
+        // Handles 0 to 2 belong to the null stream and the two default streams.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

@@ -1,5 +1,5 @@
-//! The setup that all captures of a session share. The setup runs a body, and then reads and
-//! verifies the resulting graph. The session's graphs keep this setup, because an update is another
+//! The setup shared by all captures of a session. The setup runs a body and then reads and verifies
+//! the resulting graph. The session's graphs retain this setup, because an update is another
 //! capture with the same setup.
 
 use std::collections::HashMap;
@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
-/// The streams, the mode and the memory of a session's captures, and the mark in the arena at which
-/// captures start to allocate.
+/// The streams, mode, and memory of a session's captures, and the mark at which they start to
+/// allocate from the arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -51,30 +51,29 @@ pub(crate) enum Purpose<'p> {
     Update(&'p Pattern),
 }
 
-/// The steps and the offsets that an update of a graph must repeat.
+/// The steps and offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share. This number also identifies the graph's
-    /// host arguments.
+    /// The number shared by all captures of the graph. This number also identifies the graph's host
+    /// arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// The result of a capture, which consists of the graph and the body's record.
+/// The result of a capture: the graph and the body's record.
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The highest end offset of any allocated region in the arena, in bytes.
+    /// The highest end offset of any region allocated in the arena, in bytes.
     peak: u64,
 }
 
-/// A capture in progress, together with the interface that the captured body uses.
+/// A capture in progress, together with the interface that its body uses.
 struct RunningCapture<'c> {
-    // Rust drops fields in the order of their declaration. If the body fails or panics, the
-    // driver's capture must end first. As a result, the stream is no longer captured when the
-    // body's pools are dropped.
+    // Rust drops fields in declaration order. If the body fails or panics, the driver's capture
+    // must end first. The stream is then no longer captured when the body's pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -85,7 +84,7 @@ impl RunningCapture<'_> {
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
         // The branches are joined even if the context could not be made current, because an earlier
-        // error of the body takes precedence.
+        // error from the body takes precedence.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -116,8 +115,8 @@ impl CaptureSetup {
         &self.resources
     }
 
-    /// Runs the body, and returns the graph and the record of the body. If the call fails, the
-    /// streams and the arena return to their previous state.
+    /// Runs the body, and returns the graph and the body's record. If the call fails, the streams
+    /// and the arena return to their previous state.
     pub(crate) fn run<S, E: From<CaptureError>>(
         &self,
         purpose: Purpose<'_>,
@@ -126,8 +125,8 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // All captures into the same arena use the same first stream. From this point on, only this
-        // capture changes the state of the arena.
+        // All captures into the same arena use the same first stream. From here on, only this
+        // capture changes the arena's state.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
@@ -143,7 +142,7 @@ impl CaptureSetup {
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body has reset the arena, other code may have reused bytes of the graph.
+        // If the body has reset the arena, other code may have reused the graph's bytes.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -153,7 +152,7 @@ impl CaptureSetup {
     }
 
     /// Begins the capture in the driver, and creates the interface for a body that must follow the
-    /// steps of `followed`.
+    /// steps in `followed`.
     fn begin(
         &self,
         purpose: Purpose<'_>,
@@ -175,8 +174,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of uses that contains a read of each leased block. Operations that write to a
-    /// block record their writes later.
+    /// Returns a set of uses that contains one read of each leased block. Operations that write to
+    /// a block record their writes later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -185,8 +184,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads back all nodes and edges of the graph, and checks the order of the graph against the
-    /// offsets of its temporaries.
+    /// Reads back all nodes and edges of the graph, and checks that its order matches the offsets
+    /// of its temporaries.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,
@@ -235,7 +234,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle is converted into an invalid number, which the verifier rejects.
+        // An unknown handle becomes an invalid number, and the verifier rejects that number.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -292,7 +291,7 @@ impl CaptureSetup {
     }
 }
 
-/// Converts a temporary and its offset into the verifier's format. The closure `number` returns the
+/// Converts a temporary and its offset into the verifier's format. The `number` closure returns the
 /// index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
@@ -306,8 +305,8 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number that identifies the capture. An update keeps the number of its graph, and
-    /// a new graph gets a new number.
+    /// Returns the number that identifies the capture. An update uses its graph's number, whereas a
+    /// new graph gets a new number.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -322,9 +321,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that the temporaries of an update are at the same offsets as those in the graph. If
-    /// the body repeats its steps, the offsets can differ only in a linear arena. A linear arena
-    /// reuses bytes in the order in which views are dropped.
+    /// Checks that an update's temporaries are at the same offsets as in the graph. If the body
+    /// repeats its steps, the offsets can differ only in a linear arena. A linear arena reuses
+    /// bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

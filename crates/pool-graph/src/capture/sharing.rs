@@ -1,5 +1,5 @@
 //! A list of the pool blocks that graphs use. Graphs on the same stream run one after another.
-//! Graphs on different streams may run in any order, so they must not write to the blocks that they
+//! Graphs on different streams may run in any order, so they must not write to blocks that they
 //! share.
 
 use parking_lot::Mutex;
@@ -13,24 +13,24 @@ use crate::base::block::BlockId;
 /// searched or changed. Capacity is reserved before the lock is acquired.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// A use of a block. A use consists of the block, the stream that uses it, and a flag that is
-/// `true` for a write.
+/// A use of a block. The entry stores the block, the stream that uses it, and a flag that is `true`
+/// for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
     /// The number of the pool, and the number of the block within the pool.
     block: (u64, u64),
-    /// The handle and the context of the stream that uses the block.
+    /// The handle and context of the stream that uses the block.
     stream: (usize, usize),
     writes: bool,
 }
 
-/// A set of block uses, which end when the set is dropped.
+/// A set of block uses that end when the set is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds a use of a block by the work on a stream. Fails if a graph on another stream uses the
-    /// block and one of the two graphs writes to it.
+    /// Adds a use of a block by work on a stream. Returns an error if a graph on another stream
+    /// uses the block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,
         block: BlockId,
@@ -64,8 +64,8 @@ impl Shares {
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the uses
-    /// of the other set never end.
+    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the other
+    /// set's uses never end.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

@@ -1,18 +1,18 @@
-//! A description of a temporary for error messages.
+//! A temporary's description for error messages.
 
 use std::fmt;
 use std::panic::Location;
 
 /// A description of a temporary. The description consists of the temporary's number and the call
-/// that allocated it.
+/// that allocated the temporary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {
-    /// The number of the temporary, counting from 0 in allocation order. The numbering also
-    /// includes blocks that scopes allocate.
+    /// The number of the temporary, counting from 0 in allocation order. The numbering includes
+    /// blocks that scopes allocate.
     pub number: usize,
-    /// The name of the method that allocated the temporary (`acquire`, `scope` or `workspace`), and
-    /// the location of its call in the body.
+    /// The name of the method that allocated the temporary (`acquire`, `scope`, or `workspace`),
+    /// and the location of its call in the body.
     pub taken_by: Option<(&'static str, &'static Location<'static>)>,
 }
 

@@ -1,12 +1,12 @@
-//! Captures without verification, which are used to test the verifier. A test can modify the
-//! captured graph through the driver's handle. The modified graph is read back by the same code
-//! that reads all other graphs.
+//! Captures without verification, for tests of the verifier. A test can modify the captured graph
+//! through the driver's handle. The code that reads back all other graphs also reads back the
+//! modified graph.
 //!
-//! The `unverified` module is public but hidden, because the tests that require a driver belong to
-//! other packages. No other part of the API exposes the handle of a graph. A
-//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never exposes its
-//! handle. An unverified graph is never instantiated, so changes to the graph cannot access memory.
-//! Only unsafe driver calls can use the handle.
+//! The `unverified` module is public but hidden, because tests that require a driver belong to
+//! other packages. No other part of the API exposes a graph's handle. A
+//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
+//! handle. An unverified graph is never instantiated, so changes to it cannot cause memory
+//! accesses. Only unsafe driver calls can use the handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,22 +19,21 @@ use super::prepared::PreparedCapture;
 use super::setup::{CaptureOutcome, CaptureSetup, Purpose};
 use crate::verify::Verification;
 
-/// A graph that was captured from a body and has not been verified. The graph is never run.
+/// A captured graph that has not been verified. The graph is never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
-    // Rust drops fields in the order of their declaration. The graph must be destroyed before the
-    // memory of its nodes is freed.
+    // Rust drops fields in declaration order. The graph must be destroyed before the memory of its
+    // nodes is freed.
     outcome: CaptureOutcome,
     setup: Arc<CaptureSetup>,
 }
 
 impl PreparedCapture {
-    /// Captures a body, and returns the resulting graph without verifying it.
+    /// Captures a body and returns the resulting graph without verifying it.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`capture`](Self::capture), except for the errors of the
-    /// verifier.
+    /// Returns the same errors as [`capture`](Self::capture), except for the verifier's errors.
     #[doc(hidden)]
     pub fn capture_unverified<S, E: From<CaptureError>>(
         &self,
@@ -47,8 +46,8 @@ impl PreparedCapture {
 }
 
 impl UnverifiedCapture {
-    /// Returns the driver's handle of the graph, which is valid until the `UnverifiedCapture` is
-    /// dropped. Code that modifies the graph through the handle must not destroy the graph.
+    /// Returns the driver's handle of the graph; the handle is valid until the `UnverifiedCapture`
+    /// is dropped. Code that modifies the graph through the handle must not destroy the graph.
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {
@@ -60,8 +59,8 @@ impl UnverifiedCapture {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::Unordered`], [`CaptureError::Layout`] or
-    /// [`CaptureError::MemoryNodes`], or with the driver's error code.
+    /// Returns [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::MemoryNodes`], or the driver's error.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
         let CaptureOutcome { graph, record, .. } = &self.outcome;

@@ -1,4 +1,4 @@
-//! The contents of a graph: its nodes, its edges, and the memory that its fills and copies access.
+//! A graph's contents: its nodes, its edges, and the memory that its fills and copies access.
 //!
 //! The safety proofs in this module rely on the facts listed in [`handles`](super::handles).
 
@@ -14,18 +14,18 @@ use super::node_memory::{self, NamedMemory, UnreadableReason};
 use super::refusal::NodeKind;
 use crate::verify::{GraphOrder, OrderEdge};
 
-/// The contents of a graph, as the driver reports them.
+/// A graph's contents, as reported by the driver.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// The graph's nodes. The node numbers in `order` are indices into this list.
     pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
-    /// The device memory that nodes access, as tuples of a node's index, an address and a size.
-    /// Nodes of child graphs are included.
+    /// The device memory that nodes access, as tuples of node index, address, and size. Nodes of
+    /// child graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The subset of `accesses` in which nodes write to memory.
+    /// The subset of `accesses` that consists of writes.
     pub(crate) writes: Vec<(usize, u64, u64)>,
-    /// The host memory that nodes access, as tuples of a node's index, an address and a size.
+    /// The host memory that nodes access, as tuples of node index, address, and size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// The number of nodes that allocate or free memory. Nodes of child graphs are included.
     pub(crate) memory_nodes: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Node {
 }
 
 impl Contents {
-    /// Reads the contents of a graph from the driver.
+    /// Reads a graph's contents from the driver.
     pub(crate) fn of(graph: &Graph) -> Result<Self, CudaError> {
         let graph = graph.handle();
         // SAFETY: the graph is live, because its owner is borrowed.
@@ -69,15 +69,14 @@ impl Contents {
         Ok(contents)
     }
 
-    /// Returns the kind of the node with this handle, or `None` if the graph does not contain such
-    /// a node.
+    /// Returns the kind of the node with this handle, or `None` if the graph does not contain it.
     pub(crate) fn kind_of(&self, node: u64) -> Option<NodeKind> {
         self.nodes.iter().find(|one| one.handle == node).map(|one| one.kind)
     }
 
-    /// Returns the kind of a node. If the driver reports the memory that the node accesses, the
-    /// method records this memory. If the node contains a child graph, all memory accesses of the
-    /// child graph count as accesses of this node.
+    /// Returns the kind of a node. If the driver reports the memory that the node accesses, this
+    /// method also records that memory. If the node contains a child graph, all memory accesses of
+    /// the child graph count as this node's accesses.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks whether the nodes of a captured graph form a simple chain.
+//! Checks whether a captured graph's nodes form a simple chain.
 
 use std::collections::BTreeSet;
 
@@ -18,23 +18,25 @@ use super::refusal::NodeKind;
 pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
     let mut open = vec![graph];
     while let Some(graph) = open.pop() {
-        // SAFETY: the caller promises that no code changes or destroys the outer graph during this
-        // call. A nested graph belongs to the outer graph, so no code changes or destroys the
-        // nested graph either.
+        // SAFETY: the caller guarantees that no code changes or destroys the outer graph during
+        // this call. A nested graph belongs to the outer graph, so no code changes or destroys it
+        // either.
         let nodes = unsafe { nodes(graph) }?;
-        // SAFETY: the caller promises that no code changes or destroys the graph during this call.
+        // SAFETY: the caller guarantees that no code changes or destroys the graph during this
+        // call.
         if !unsafe { stands_in_one_row(graph, nodes.len()) }? {
             return Ok(true);
         }
         for node in nodes {
-            // SAFETY: the node belongs to the graph, which the caller keeps alive during this call.
+            // SAFETY: the node belongs to the graph, and the caller keeps this graph alive during
+            // the call.
             let kind = unsafe { kind_of(node) }?;
             if !kind.tells_its_memory() {
                 return Ok(true);
             }
             if kind == NodeKind::ChildGraph {
-                // SAFETY: the node belongs to the graph, which the caller keeps alive, and the
-                // node's kind is `ChildGraph`.
+                // SAFETY: the node's kind is `ChildGraph`, and it belongs to the graph that the
+                // caller keeps alive.
                 open.push(unsafe { child_graph(node) }?);
             }
         }
@@ -46,12 +48,13 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
 ///
 /// No code may change or destroy the graph during this call.
 unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, CudaError> {
-    // SAFETY: the caller promises that no code changes or destroys the graph during this call.
+    // SAFETY: the caller guarantees that no code changes or destroys the graph during this call.
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain if all its edges are full and no node has more than one
-    // incoming or outgoing edge. A chain must also have one fewer edge than nodes.
+    // A graph without cycles is a chain if all its edges are full and no node has several incoming
+    // or several outgoing edges. The number of edges in a chain must also be one less than the
+    // number of nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

@@ -1,4 +1,4 @@
-//! Queries to the driver about captures and graphs. The queries read the capture in progress on a
+//! Driver queries about captures and graphs. These queries read the capture in progress on a
 //! stream, the nodes and edges of a graph, and the child graph of a node.
 
 use std::ptr;
@@ -10,9 +10,9 @@ use pool_driver::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
 
 use super::refusal::NodeKind;
 
-/// Information about a capture that is in progress on a stream.
+/// Information about a capture in progress on a stream.
 pub(crate) struct CaptureUnderWay {
-    /// The driver's ID of the capture, which is unique within the process.
+    /// The driver's capture ID, which is unique within the process.
     pub(crate) id: u64,
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct NodeEdge {
     pub(crate) full: bool,
 }
 
-/// Returns the capture that is in progress on a stream. Returns `None` if the stream is not being
-/// captured or its capture has been invalidated.
+/// Returns the capture in progress on a stream. Returns `None` if the stream is not being captured
+/// or its capture has been invalidated.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
     // SAFETY: the stream is live, because its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
@@ -37,13 +37,13 @@ pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnd
 ///
 /// The stream must be live during the call.
 unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, CudaError> {
-    // SAFETY: the caller promises that the stream is live.
+    // SAFETY: the caller guarantees that the stream is live.
     let info = unsafe { capture_info(stream) }?;
     let active = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE;
     Ok((info.status == active).then_some(info))
 }
 
-/// Returns the nodes that the next work of a captured stream depends on. Returns `None` if the
+/// Returns the nodes on which the next work of a captured stream depends. Returns `None` if the
 /// stream is not being captured or its capture has been invalidated.
 ///
 /// # Safety
@@ -53,7 +53,7 @@ unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, C
 pub(crate) unsafe fn frontier(
     stream: sys::CUstream,
 ) -> Result<Option<Vec<sys::CUgraphNode>>, CudaError> {
-    // SAFETY: the caller promises that the stream is live.
+    // SAFETY: the caller guarantees that the stream is live.
     let Some(CaptureInfo { nodes, count, .. }) = (unsafe { active_capture(stream) })? else {
         return Ok(None);
     };
@@ -61,8 +61,8 @@ pub(crate) unsafe fn frontier(
         return Ok(Some(Vec::new()));
     }
     // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
-    // on this stream or the end of the capture. The caller promises that no other driver call uses
-    // this stream and that the capture does not end during this call.
+    // on this stream or the end of the capture. The caller guarantees that no other driver call
+    // uses this stream and that the capture does not end during this call.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
@@ -73,8 +73,8 @@ pub(crate) unsafe fn frontier(
 /// No code may destroy the graph during this call.
 pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError> {
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live. `count` outlives the call. The null
-    // pointer tells the driver to return only the number of nodes.
+    // SAFETY: the caller guarantees that the graph is live. `count` outlives the call. Because of
+    // the null pointer, the driver returns only the number of nodes.
     let asked = unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) };
     answer("cuGraphGetNodes", asked.result())?;
     Ok(count)
@@ -86,12 +86,12 @@ pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError
 ///
 /// No code may destroy the graph during this call.
 pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>, CudaError> {
-    // SAFETY: the caller promises that the graph is live.
+    // SAFETY: the caller guarantees that the graph is live.
     let mut count = unsafe { count_nodes(graph) }?;
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {
         let places = nodes.as_mut_ptr();
-        // SAFETY: the caller promises that the graph is live, and the array has room for `count`
+        // SAFETY: the caller guarantees that the graph is live, and the array has space for `count`
         // entries.
         let asked = unsafe { sys::cuGraphGetNodes(graph, places, &raw mut count) };
         answer("cuGraphGetNodes", asked.result())?;
@@ -108,7 +108,7 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
     // The kind is read as a number, because a newer driver may return kinds that the bindings' enum
     // does not contain. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
-    // SAFETY: the caller promises that the node is live. `kind` outlives the call that writes to
+    // SAFETY: the caller guarantees that the node is live. `kind` outlives the call that writes to
     // it, and has the same size as the enum.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     answer("cuGraphNodeGetType", asked.result())?;
@@ -124,8 +124,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
 /// be [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
-    // SAFETY: the caller promises that the node is live, and `graph` outlives the call that writes
-    // to it.
+    // SAFETY: the caller guarantees that the node is live, and `graph` outlives the call that
+    // writes to it.
     let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
     answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
     Ok(graph)
@@ -139,8 +139,8 @@ pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph,
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live. The null pointers tell the driver to
-    // return only the number of edges.
+    // SAFETY: the caller guarantees that the graph is live. Because of the null pointers, the
+    // driver returns only the number of edges.
     unsafe { graph_edges(graph, none, none, no_data, &mut count) }?;
     if count == 0 {
         return Ok(Vec::new());
@@ -148,8 +148,8 @@ pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaErr
     let mut from = vec![ptr::null_mut(); count];
     let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the caller promises that the graph is live, and each of the three arrays has room for
-    // `count` entries.
+    // SAFETY: the caller guarantees that the graph is live, and each of the three arrays has space
+    // for `count` entries.
     unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
     // Only edges of type 0 order memory accesses.
     let edges = from.into_iter().zip(to).zip(data).take(count);

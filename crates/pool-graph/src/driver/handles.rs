@@ -1,11 +1,11 @@
 //! Owners of the handles that the driver returns for a captured graph. Each handle is destroyed
-//! exactly once, either immediately or as a deferred free.
+//! exactly once, either immediately or through a deferred free.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **A handle is live** from its creation until its owner is dropped, and no other code has
-//!   access to the handle. Only unverified captures expose the handle of their graph, which is
-//!   never instantiated. Unverified captures are used only by tests.
+//!   access to it. Only unverified captures expose their graph's handle, and such a graph is never
+//!   instantiated. Only tests use unverified captures.
 //! - **The context is live** as long as its `Arc` exists, and every owner holds a clone of this
 //!   `Arc`. The context is made current before each call that requires a current context.
 //! - **The modules of a graph's kernels stay loaded** until the graph's handles have been
@@ -27,11 +27,11 @@ use pool_driver::handle::{ContextHandle, HandleKind};
 use super::kept_values::{KeepingHandle, KeptValues};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
-/// The owner of a graph that can be instantiated as an executable graph.
+/// The owner of a graph from which an executable graph can be instantiated.
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<KeepingHandle<GraphKind>>);
 
-/// An entry in the queue of deferred frees that is reserved for a future graph.
+/// An entry in the queue of deferred frees, reserved for a future graph.
 pub(crate) type GraphEntry = QueueEntry<KeepingHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
@@ -48,7 +48,7 @@ unsafe impl HandleKind for GraphKind {
     }
 
     unsafe fn destroy(graph: sys::CUgraph) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the handle is live and is never used after this call.
+        // SAFETY: the caller guarantees that the handle is live and is never used after this call.
         let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(graph) });
         answer("cuGraphDestroy", destroyed.result())
     }
@@ -69,38 +69,38 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// The handle must be null, or the handle of a graph that was created in this context and has
-    /// no other owner.
+    /// The handle must be null, or it must refer to a graph that was created in this context and
+    /// has no other owner.
     pub(crate) unsafe fn new(
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
         values: &Arc<KeptValues>,
         entry: GraphEntry,
     ) -> Option<Self> {
-        // SAFETY: the caller promises that the handle belongs to a graph that was created in this
+        // SAFETY: the caller guarantees that the handle belongs to a graph that was created in this
         // context and has no other owner.
         let own = || unsafe { ContextHandle::new(handle, context) };
         let values = || Arc::clone(values);
         (!handle.is_null()).then(|| Self(entry.own(KeepingHandle::new(own(), values()))))
     }
 
-    /// Returns the handle of the graph. The crate reads the graph through this handle, and tests
-    /// modify unverified graphs through it.
+    /// Returns the graph's handle. The crate reads the graph through this handle, and tests modify
+    /// unverified graphs through it.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.handle().get()
     }
 
-    /// Instantiates the graph as an executable graph.
+    /// Creates an executable graph from this graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (entry, mut handle) = (QueueEntry::new()?, ptr::null_mut());
         // SAFETY: the graph is live, because its owner is borrowed. The modules of the graph's
-        // kernels are loaded, because the graph's owner holds the kept values. `handle` outlives
+        // kernels are loaded, because the graph's owner holds its `KeptValues`. `handle` outlives
         // the call that writes to it.
         let made = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0)
         });
         answer("cuGraphInstantiate", made.result())?;
-        // SAFETY: the executable graph has just been created, in the graph's context.
+        // SAFETY: the executable graph has just been created in the graph's context.
         let handle = unsafe { ContextHandle::new(handle, self.0.handle().context()) };
         Ok(Executable(entry.own(KeepingHandle::new(handle, Arc::clone(self.0.values())))))
     }
@@ -115,7 +115,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// The owner of an executable graph, whose handle is never exposed.
+/// The owner of an executable graph; the graph's handle is never exposed.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
@@ -133,7 +133,7 @@ unsafe impl HandleKind for ExecutableKind {
     }
 
     unsafe fn destroy(executable: sys::CUgraphExec) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the handle is live and is never used after this call.
+        // SAFETY: the caller guarantees that the handle is live and is never used after this call.
         let destroyed =
             with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(executable) });
         answer("cuGraphExecDestroy", destroyed.result())
@@ -141,22 +141,22 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Launches the executable graph on a stream. The caller must have made the context current on
-    /// this thread.
+    /// Launches the executable graph on a stream. The caller must already have made the context
+    /// current on this thread.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        // The modules of the graph's kernels are loaded, because the owner of the executable graph
-        // holds the kept values.
+        // The modules of the graph's kernels are loaded, because the executable graph's owner holds
+        // the `KeptValues`.
         let launched = unsafe { sys::cuGraphLaunch(self.handle(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Uploads the executable graph's launch data to the device. The caller must have made the
-    /// context current on this thread.
+    /// Uploads the executable graph's launch data to the device. The caller must already have made
+    /// the context current on this thread.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        // The modules of the graph's kernels are loaded, because the owner of the executable graph
-        // holds the kept values.
+        // The modules of the graph's kernels are loaded, because the executable graph's owner holds
+        // the `KeptValues`.
         let uploaded = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphUpload(self.handle(), stream.cu_stream())
         });
@@ -167,13 +167,13 @@ impl Executable {
         self.0.handle().get()
     }
 
-    /// Copies the parameters of another graph's nodes to the executable graph. The caller must have
-    /// made the context current on this thread. The closure `kind_of` returns the kind of a node in
-    /// the other graph.
+    /// Copies the parameters of another graph's nodes to the executable graph. The caller must
+    /// already have made the context current on this thread. The `kind_of` closure returns the kind
+    /// of a node in the other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,
-    /// "Updating Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph
+    /// "Updating Instantiated Graphs"). After `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE`, "the graph
     /// update was not performed" (driver API, `cuGraphExecUpdate`).
     ///
     /// The inner result contains an error if the driver refuses the update. After a refused update,
@@ -181,8 +181,8 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// For any other error, CUDA does not document the outcome, so the caller must keep the memory
-    /// of both graphs. The executable graph's owner keeps the modules of both graphs loaded.
+    /// For any other error, CUDA does not document the outcome, so the caller must retain the
+    /// memory of both graphs. The executable graph's owner keeps the modules of both graphs loaded.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,

@@ -1,11 +1,11 @@
-//! Values that stay alive until the driver has destroyed the objects that need them. For example,
-//! the nodes of a graph refer to functions of loaded modules, but the driver does not keep these
-//! modules loaded.
+//! Values that stay alive until the driver has destroyed the objects that need them. For example, a
+//! graph's nodes refer to functions of loaded modules, but the driver does not keep these modules
+//! loaded.
 //!
-//! A capture has three handles, which refer to its first stream, its graph and its executable
-//! graph. All three handles share ownership of the capture's values. The values are therefore
-//! dropped only after all of these handles have been destroyed, even if the first attempt to
-//! destroy a handle fails.
+//! A capture has three handles: for its first stream, its graph, and its executable graph. All
+//! three handles share ownership of the capture's values. The values are therefore dropped only
+//! after all of these handles have been destroyed, even if the first attempt to destroy a handle
+//! fails.
 
 use std::fmt;
 use std::mem;
@@ -21,10 +21,10 @@ use pool_driver::deferred_frees::{DeferredFreeKind, QueueEntry, Resource, Resour
 use pool_driver::error::CudaError;
 use pool_driver::handle::{ContextHandle, HandleKind};
 
-/// Values that the work of a capture needs, or memory that a session owns.
+/// Values that a capture's work needs, or memory that a session owns.
 pub(crate) struct KeptValues(Mutex<ResourceOwner<Values>>);
 
-/// The lists of values that are kept. A function in the list keeps its module loaded.
+/// The lists of retained values. A function in the list keeps its module loaded.
 #[derive(Default)]
 struct Values {
     functions: Chain<CudaFunction>,
@@ -33,16 +33,16 @@ struct Values {
 
 /// A driver handle, together with the values that must outlive this handle.
 pub(crate) struct KeepingHandle<K: HandleKind> {
-    // Rust drops fields in the order of their declaration, and the handle's context must be
-    // released before the values are dropped.
+    // Rust drops fields in declaration order, and the handle's context must be released before the
+    // values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates whose outcome is unknown.
+    /// The values of updates with an unknown outcome.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
 impl KeptValues {
-    /// Creates a `KeptValues` that contains no values.
+    /// Creates a `KeptValues` without any values.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ impl KeptValues {
         Ok(Arc::new(Self(Mutex::new(values))))
     }
 
-    /// Keeps the module of a function loaded. A function that is already in the list is not added
-    /// again. No other function can have the same handle while this function is kept.
+    /// Keeps a function's module loaded. A function that is already in the list is not added again.
+    /// No other function can have the same handle while this function is in the list.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl KeptValues {
         Ok(())
     }
 
-    /// Keeps a value of any type.
+    /// Keeps a value of any type alive.
     ///
     /// # Errors
     ///
@@ -88,9 +88,9 @@ impl Resource for Values {
         None
     }
 
-    /// Drops the values, but only if no session is capturing, because a destructor may call the
-    /// driver. If a destructor panics, the panic is caught, because other resources may follow in
-    /// the queue. The panic hook still reports the panic.
+    /// Drops the values, or returns an error if a session is capturing, because a destructor may
+    /// call the driver. If a destructor panics, the panic is caught because other resources may
+    /// follow in the queue. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {
@@ -133,13 +133,13 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values after the driver has performed an update. The original graph of the
-    /// handle also owns the old values.
+    /// Replaces the values after the driver has performed an update. The handle's original graph
+    /// also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }
 
-    /// Keeps the values of an update that the driver may have performed.
+    /// Retains the values of an update that the driver may have performed.
     pub(crate) fn keep_doubtful(&mut self, values: Chain<Arc<KeptValues>>) {
         self.doubtful.add(values);
     }
@@ -153,8 +153,8 @@ impl<K: HandleKind> Resource for KeepingHandle<K> {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: `ContextHandle::give_back` has the same safety contract as this method, and the
-        // caller upholds this contract.
+        // SAFETY: the caller upholds this method's safety contract, which is also the contract of
+        // `ContextHandle::give_back`.
         unsafe { self.handle.give_back() }
     }
 }

@@ -1,7 +1,6 @@
-//! The CUDA driver calls that capture streams, read graphs, and manage the handles of graphs. All
-//! other driver calls are in `pool-driver`. The `gone` module in `pool-driver` defines when a
-//! failure to order work may be ignored. An error code by itself is never a sufficient reason to
-//! ignore a failure.
+//! The CUDA driver calls that capture streams, read graphs, and manage graph handles. All other
+//! driver calls are in `pool-driver`. The `gone` module in `pool-driver` defines when a failure to
+//! order work may be ignored. An error code alone is never a sufficient reason to ignore a failure.
 //!
 //! The safety proofs of this module rely on three facts:
 //!
@@ -11,8 +10,7 @@
 //!   take part in a capture. The handle of a captured stream therefore identifies the same stream
 //!   in every context.
 //! - **Output variables outlive the call** that writes to them, because they are local variables.
-//! - **Handles of nodes and graphs** come from the driver, and are used only while the graph
-//!   exists.
+//! - **Node and graph handles** come from the driver, and are used only while the graph exists.
 
 mod contents;
 mod forks;

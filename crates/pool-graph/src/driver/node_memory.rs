@@ -1,5 +1,5 @@
-//! The memory that a fill or a copy in a graph accesses. Each access is described as the range from
-//! its first byte to its last byte.
+//! The memory that a graph's fill or copy accesses. Each access is described by the range from its
+//! first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
@@ -11,11 +11,11 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason why the memory accesses of a node cannot be read from the graph.
+/// The reason why a node's memory accesses cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
-    /// This crate does not know nodes of this kind, or the driver API does not report which memory
+    /// Nodes of this kind are unknown to this crate, or the driver API does not report which memory
     /// they access.
     Kind,
     /// The copy reads or writes a CUDA array. A CUDA array does not have an address.
@@ -25,7 +25,7 @@ pub enum UnreadableReason {
     /// The node accesses several rows but has a pitch of 0, or it accesses several planes but has a
     /// height of 0.
     Pitch,
-    /// The addresses of the node exceed 64 bits.
+    /// The node's addresses exceed 64 bits.
     Overflow,
 }
 
@@ -51,31 +51,32 @@ pub(super) struct NamedMemory {
     pub(super) bytes: u64,
 }
 
-/// A three-dimensional box of bytes in memory that is described by a pitch and a height.
+/// A three-dimensional box of bytes in memory with a pitch and a height.
 #[derive(Clone, Copy, Debug)]
 struct RowBox {
     base: u64,
-    /// The offset of the box in bytes, rows and planes.
+    /// The box's offset in bytes, rows, and planes.
     begin: [u64; 3],
-    /// The size of the box in bytes per row, rows per plane, and planes.
+    /// The box's size in bytes per row, rows per plane, and planes.
     size: [u64; 3],
     pitch: u64,
     height: u64,
 }
 
-/// The source or the target of a copy, as the driver describes it.
+/// The source or target of a copy, as described by the driver.
 struct End {
     kind: u32,
     host: *const c_void,
     device: u64,
-    /// The offset of the box in bytes, rows and planes.
+    /// The box's offset in bytes, rows, and planes.
     begin: [usize; 3],
     pitch: usize,
     height: usize,
 }
 
-/// Returns the memory that a fill writes. According to the driver API, `CUDA_MEMSET_NODE_PARAMS`
-/// contains the "pitch of destination device pointer", which is unused if the height is 1.
+/// Returns the memory to which a fill writes. According to the driver API,
+/// `CUDA_MEMSET_NODE_PARAMS` contains the "pitch of destination device pointer", which is unused if
+/// the height is 1.
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -90,7 +91,7 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads, followed by the memory that it writes.
+/// Returns two ranges of memory: the one that a copy reads, and then the one that it writes.
 ///
 /// The memory types are read as numbers, because a newer driver may return types that the bindings'
 /// enum does not contain. The enum is `repr(u32)`.
@@ -134,9 +135,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of this `CUmemorytype` has addresses. Host memory, device memory and unified
-/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or the target of
-/// a copy, and its address is in `srcDevice` or `dstDevice`.
+/// Checks that this kind of memory has addresses. Host memory, device memory, and unified memory
+/// have addresses, but CUDA arrays do not. Unified memory may be the source or target of a copy;
+/// its address is then in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -146,7 +147,7 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// Returns the memory that this side of a copy refers to. `size` contains the number of bytes
+    /// Returns the memory to which this side of a copy refers. `size` contains the number of bytes
     /// per row, the number of rows per plane, and the number of planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
@@ -162,7 +163,7 @@ impl End {
 }
 
 impl RowBox {
-    /// Returns the range from the first to the last byte of the box.
+    /// Returns the range from the box's first byte to its last byte.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -199,8 +200,7 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Returns a copy from host to device memory that consists of two planes with two rows of eight
-    /// bytes each.
+    /// Returns a copy of two planes with two rows of eight bytes each, from host to device memory.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Changes one field of the copy that `copy` returns, and checks whether the memory of the copy
+    /// Changes one field of the copy returned by `copy`, and checks whether the memory of the copy
     /// can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();

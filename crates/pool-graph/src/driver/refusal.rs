@@ -1,4 +1,4 @@
-//! The possible reasons for a refused update of an executable graph.
+//! The possible reasons why the driver refuses to update an executable graph.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use thiserror::Error;
 
 /// An error that states why the driver refused an update. The executable graph is unchanged.
 ///
-/// An update may change the parameters, grid sizes and functions of kernels, and the addresses and
-/// values of copies and fills. The number of nodes, their kinds and their dependencies must stay
+/// An update may change the parameters, grid sizes, and functions of kernels, and the addresses and
+/// values of copies and fills. The number of nodes, their kinds, and their dependencies must stay
 /// the same.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
@@ -19,7 +19,7 @@ use thiserror::Error;
 pub struct UpdateRefusal {
     /// The driver's reason for refusing the update.
     pub reason: UpdateReason,
-    /// The kind of the node that caused the refusal, if a single node of the new graph caused it.
+    /// The kind of the node that caused the refusal, if a single node in the new graph caused it.
     pub node: Option<NodeKind>,
 }
 
@@ -27,18 +27,18 @@ pub struct UpdateRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// The number of nodes or the dependencies between the nodes have changed.
+    /// The number of nodes or their dependencies have changed.
     TopologyChanged,
-    /// The kind of a node has changed.
+    /// A node's kind has changed.
     NodeTypeChanged,
-    /// The function of a kernel node has changed, and an update cannot replace the old function
-    /// with the new one.
+    /// A kernel node's function has changed, and an update cannot replace the old function with the
+    /// new one.
     FunctionChanged,
     /// A parameter that must stay the same has changed.
     ParametersChanged,
     /// An attribute that must stay the same has changed.
     AttributesChanged,
-    /// The kind or the configuration of a node does not support updates.
+    /// A node's kind or configuration does not support updates.
     NotSupported,
     /// The reason is unknown to this crate. The field contains the driver's number for the reason.
     Other(u32),
@@ -74,9 +74,9 @@ pub enum NodeKind {
     ExternalSignal,
     /// The node waits for semaphores of another API.
     ExternalWait,
-    /// The node writes to words of memory, or waits until words of memory have certain values.
+    /// The node writes to words of memory, or waits until they have certain values.
     BatchMemoryOperations,
-    /// The kind is unknown to this crate. The field contains the number of its `CUgraphNodeType`.
+    /// The kind is unknown to this crate. The field contains the kind's `CUgraphNodeType` number.
     Other(u32),
 }
 
@@ -115,9 +115,9 @@ impl NodeKind {
         }
     }
 
-    /// Returns `true` if the memory accesses of a node of this kind are known. Either the driver
-    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) vouches for
-    /// them. `docs/graphs.md` contains a table of all kinds.
+    /// Returns `true` if the memory accesses of this kind of node are known. Either the driver
+    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) is responsible
+    /// for them. `docs/graphs.md` contains a table of all kinds.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
             self,
@@ -130,7 +130,7 @@ impl NodeKind {
     }
 }
 
-/// Prints the driver's reason for refusing an update.
+/// Formats the driver's reason for refusing an update.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {
@@ -149,7 +149,7 @@ impl fmt::Display for ReasonText {
     }
 }
 
-/// Prints the kind of the node that caused the refusal, if there is one.
+/// Formats the kind of the node that caused the refusal, if there is one.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {
@@ -163,7 +163,7 @@ mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
     /// This test checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types
-    /// are shown as numbers.
+    /// are formatted as numbers.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

@@ -1,5 +1,5 @@
-//! A capture in progress. [`StreamCapture`] begins a capture, reads the last nodes of its streams,
-//! and ends the capture. Dropping a `StreamCapture` discards its capture.
+//! A capture in progress. [`StreamCapture`] begins a capture, reads its streams' last nodes, and
+//! ends the capture. Dropping a `StreamCapture` discards its capture.
 //!
 //! The safety proofs in this module rely on the facts listed in [the parent module](super).
 
@@ -22,14 +22,14 @@ use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphEntry};
 use super::kept_values::{KeepingHandle, KeptValues};
 
-/// The rules for the driver calls that invalidate a capture.
+/// The rules that determine which driver calls invalidate the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// The driver refuses potentially unsafe calls on all threads, and such a call invalidates the
+    /// The driver refuses potentially unsafe calls on all threads; such a call invalidates the
     /// capture.
     Global,
-    /// The driver refuses potentially unsafe calls on the capturing thread, and such a call
-    /// invalidates the capture. Calls on other threads are not affected.
+    /// The driver refuses potentially unsafe calls on the capturing thread; such a call invalidates
+    /// the capture. Calls on other threads are not affected.
     #[default]
     ThreadLocal,
     /// The driver refuses only calls that affect the captured streams, such as a wait for the whole
@@ -48,11 +48,11 @@ impl CaptureMode {
     }
 }
 
-/// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
-/// it began, and no other code has the handle of this stream. Therefore, no other code can end the
-/// capture and obtain its graph. Ending a capture on another of its streams invalidates it. The
-/// call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
-/// stream", driver API).
+/// The stream on which a capture begins. CUDA requires that a capture end on the stream on which it
+/// began, and no other code has this stream's handle. No other code can therefore end the capture
+/// and obtain its graph. Trying to end a capture on another of its streams invalidates the capture.
+/// The call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
+/// this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
@@ -69,16 +69,16 @@ unsafe impl HandleKind for OriginKind {
     const KIND: DeferredFreeKind = DeferredFreeKind::Stream;
 
     unsafe fn destroy(stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the stream is live and is never used after this call.
+        // SAFETY: the caller guarantees that the stream is live and is never used after this call.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::stream::destroy(stream) });
         answer("cuStreamDestroy", destroyed)
     }
 }
 
 impl Origin {
-    /// Creates a stream in a context, which must be current on the calling thread. The new stream
-    /// shares ownership of the values that the captured work needs, because the capture may not end
-    /// until the stream is destroyed.
+    /// Creates a stream in a context that must be current on the calling thread. The new stream
+    /// shares ownership of the values that the captured work needs, because the capture might not
+    /// end before the stream is destroyed.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
@@ -92,15 +92,14 @@ impl Origin {
         self.0.handle().get()
     }
 
-    /// Removes all dependencies from the origin, so that its later work does not depend on any
-    /// node.
+    /// Removes all dependencies from the origin, so that its later work depends on no node.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live, because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
-    /// Returns `true` if the capture may still be in progress. If the driver returns an error, the
-    /// method returns `true` as well.
+    /// Returns `true` if the capture may still be in progress. The method also returns `true` if
+    /// the driver returns an error.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live, because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
@@ -121,23 +120,23 @@ impl Origin {
     }
 }
 
-/// A capture in progress. The stream that was passed to [`begin`](Self::begin) takes part in the
-/// capture from the start. If this value is dropped, the capture is discarded, and the stream is no
-/// longer captured.
+/// A capture in progress. The stream passed to [`begin`](Self::begin) takes part in the capture
+/// from the start. Dropping this value discards the capture, so that the stream is no longer
+/// captured.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
     event: Arc<Event>,
     id: u64,
-    /// The entry in the queue of deferred frees that is reserved for the graph, or `None` if the
-    /// capture has ended with a graph.
+    /// The entry reserved for the graph in the queue of deferred frees, or `None` if the capture
+    /// has produced a graph.
     entry: Option<GraphEntry>,
     ended: bool,
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be current on the calling thread. The
-    /// capture and its graph share ownership of `values`. Returns `None` if another thread has
+    /// Begins a capture of a stream; the stream's context must be current on the calling thread.
+    /// The capture and its graph share ownership of `values`. Returns `None` if another thread has
     /// already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
@@ -151,7 +150,7 @@ impl StreamCapture {
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From this point on, dropping `under_way` ends the capture.
+        // From here on, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, entry, ended: false };
         // SAFETY: both streams are live, because their owners are borrowed.
@@ -161,8 +160,8 @@ impl StreamCapture {
         Ok(Some(under_way))
     }
 
-    /// Returns an observer that reads the last nodes of the capture's streams while the capture is
-    /// in progress.
+    /// Returns an observer that can read the last nodes of the capture's streams while the capture
+    /// is in progress.
     pub(crate) fn observer(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
         CaptureObserver { origin, event, capture: self.id }
@@ -183,8 +182,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.entry);
-        // If ending the capture failed, the streams may still be captured, so this code tries to
-        // end the capture again. If the second attempt returns a graph, the graph is destroyed.
+        // If ending the capture failed, the streams may still be captured, so this code tries
+        // again. If the second attempt returns a graph, the graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.entry));
         }
@@ -195,9 +194,9 @@ impl StreamCapture {
     }
 }
 
-/// Removes the error that a cudarc destructor has stored in the context, if a capture caused this
-/// error. Otherwise, the next cudarc call would return this error. Errors that have other causes
-/// stay in the context.
+/// Removes an error that a cudarc destructor stored in the context, if a capture caused this error.
+/// Otherwise, the next cudarc call would return this error. Errors with other causes stay in the
+/// context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -206,49 +205,48 @@ fn forget_error_of_capture(context: &CudaContext) {
     }
 }
 
-/// Discards the capture if the body has failed or panicked.
+/// Discards the capture if the body failed or panicked.
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the capture cannot be ended here, and
-            // destroying the origin makes the driver end it.
+            // If the context cannot be made current, the capture cannot be ended here; the driver
+            // ends it when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
     }
 }
 
-/// Reads the last nodes of a capture's streams while the capture is in progress.
+/// Reads the last nodes of a capture's streams during the capture.
 ///
-/// The driver returns the last nodes of a stream as an array, which the next call on the same
-/// stream may change. Other threads can make driver calls on these streams, because cudarc's safe
-/// functions accept the streams of a session. The observer therefore queries only the origin. No
-/// other code has access to the origin. First, the observer makes the origin wait for the stream.
-/// Then the observer reads the origin's last nodes, and removes the origin's dependencies. The
-/// origin's array is a separate copy, because the driver copies the list of nodes when one stream
-/// waits for another. The capture cannot end during these calls, because only the owner of the
-/// origin can end the capture.
+/// The driver returns a stream's last nodes as an array that the next call on the same stream may
+/// change. Other threads can make driver calls on these streams, because cudarc's safe functions
+/// accept the session's streams. The observer therefore queries only the origin. No other code has
+/// access to the origin. First, the observer makes the origin wait for the stream. Then the
+/// observer reads the origin's last nodes and removes the origin's dependencies. The origin's array
+/// is a separate copy, because the driver copies the list of nodes when one stream waits for
+/// another. The capture cannot end during these calls, because only the owner of the origin can end
+/// the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
     event: Arc<Event>,
-    /// The driver's ID of the capture, which is unique within the process.
+    /// The driver's capture ID, which is unique within the process.
     capture: u64,
 }
 
-/// The state of a stream with respect to a capture.
+/// The state of a stream in relation to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
     /// The stream takes part in a different capture.
     Elsewhere,
-    /// The next work on the stream depends on these nodes of the capture, which are identified by
-    /// their handles.
+    /// The stream's next work depends on these nodes of the capture, identified by their handles.
     Behind(Vec<u64>),
 }
 
 impl CaptureObserver {
-    /// Returns the state of a stream with respect to this capture.
+    /// Returns the state of a stream in relation to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -259,10 +257,9 @@ impl CaptureObserver {
         }
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the origin's stream is live, and no other code has the handle of this stream.
-        // Only the thread that runs the captured body uses this stream, and it holds the account's
-        // lock during this call. The same thread ends the capture on this stream after the body has
-        // returned.
+        // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
+        // that runs the captured body uses this stream, and it holds the account's lock during this
+        // call. The same thread ends the capture on this stream after the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

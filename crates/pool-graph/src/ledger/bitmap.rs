@@ -1,13 +1,13 @@
-//! A set of small numbers. A search for the next member needs only a few memory reads. Level 0
-//! stores one bit for each number, and two summary levels mark the words that are not zero.
+//! A set of small numbers. Finding the next member takes only a few memory reads. Level 0 stores
+//! one bit for each number, and two summary levels mark the nonzero words.
 
 const BITS: usize = u64::BITS as usize;
 
-/// A set of numbers below a bound of at most 64³.
+/// A set of numbers that are smaller than a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// One bit for each number below the bound, followed by two summary levels. Each bit of a
-    /// summary level marks a nonzero word of the level below.
+    /// One bit for each number below the bound, followed by the bits of two summary levels. Each
+    /// bit of a summary level marks a nonzero word of the level below.
     levels: [Vec<u64>; 3],
 }
 

@@ -1,14 +1,14 @@
-//! The chunks that the pool has received from its source, in the order in which they were added.
+//! The chunks that the pool has received from its source, in the order they were added.
 //!
 //! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
-//! chunk to sleep, unless the chunk contains leased blocks. No block is allocated from a sleeping
-//! chunk until the pool grows again. To grow, the pool wakes a sleeping chunk before it requests
-//! memory from the source. A reset therefore returns a pool to its initial state. If the same
-//! requests follow, the pool finds the same free regions, grows at the same points and uses the
-//! same chunks.
+//! chunk to sleep unless it contains leased blocks. The pool allocates no block from a sleeping
+//! chunk until it grows again. To grow, the pool wakes a sleeping chunk before requesting memory
+//! from the source. A reset therefore returns a pool to its initial state. If the same requests
+//! follow, the pool finds the same free regions, grows at the same points, and uses the same
+//! chunks.
 //!
-//! The slots of the chunks that are being returned to the source form a linked list. The caller
-//! stores the head of the list, so that releasing a chunk allocates nothing.
+//! The slots of chunks on their way back to the source form a linked list. The caller stores the
+//! head of the list, so releasing a chunk allocates nothing.
 
 use pool_core::reserve::Reserve;
 
@@ -18,14 +18,14 @@ use crate::base::request::Request;
 /// The slot number that means "no chunk".
 const NONE: u32 = u32::MAX;
 
-/// A range of the source's memory that belongs to the pool.
+/// A range of memory from the source that belongs to the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk if the pool had no
-    /// maximum. The chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk without a maximum. The
+    /// chunk itself may be smaller.
     pub(super) wanted: u64,
-    /// The position of the chunk in the order in which the chunks were added.
+    /// The chunk's position in the order in which chunks were added.
     age: u64,
     /// The slots of the chunks that were added before and after this chunk.
     older: u32,
@@ -34,8 +34,7 @@ pub(super) struct Chunk {
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool's creation.
     pub(super) grown: bool,
-    /// `true` if the chunk is asleep, which means that no block is allocated from it until the next
-    /// growth.
+    /// `true` if the chunk is asleep, so that no block is allocated from it until the next growth.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
@@ -46,8 +45,7 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece that is being returned to the source, and the slot of the next piece that is being
-    /// returned.
+    /// A piece being returned to the source, and the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
@@ -80,8 +78,8 @@ impl Chunks {
         Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
     }
 
-    /// Returns the capacity that must be reserved before another chunk can be added, or `None` if
-    /// there is enough capacity.
+    /// Returns the capacity to reserve before another chunk can be added, or `None` if the capacity
+    /// is sufficient.
     pub(super) fn lacks(&self) -> Option<usize> {
         if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
@@ -91,7 +89,7 @@ impl Chunks {
         self.slots.move_to(spare);
     }
 
-    /// Adds a chunk and returns its slot. The closure `first` receives the slot and creates the
+    /// Adds a chunk and returns its slot. The `first` closure receives the slot and creates the
     /// chunk's first region.
     pub(super) fn add(
         &mut self,
@@ -141,7 +139,7 @@ impl Chunks {
         }
     }
 
-    /// Removes a chunk from the pool and adds it to the list `leaving`.
+    /// Removes a chunk from the pool and adds it to the `leaving` list.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
@@ -159,7 +157,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece that must be returned to the source, and marks its slot as vacant.
+    /// Returns the next piece to return to the source, and marks its slot as vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };
@@ -191,8 +189,8 @@ impl Chunks {
         })
     }
 
-    /// Returns a sleeping chunk that is large enough for the request. The method prefers the oldest
-    /// chunk that was added for the same request size. If there is no such chunk, the method
+    /// Returns a sleeping chunk that is large enough for the request. This method prefers the
+    /// oldest chunk that was added for the same request size. If there is no such chunk, the method
     /// returns the smallest sleeping chunk that is large enough.
     pub(super) fn to_wake(&self, request: &Request) -> Option<u32> {
         let fits = |chunk: &Chunk| {

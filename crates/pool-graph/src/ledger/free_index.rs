@@ -1,8 +1,8 @@
 //! The index of free regions for best-fit allocation. The index stores one list for each size, and
-//! a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the smallest
-//! suitable region without searching all regions. Free regions that are larger than a chunk are
-//! rare, so a single sorted list stores all of them. The capacity of this list is reserved in
-//! advance for the largest possible number of regions.
+//! a [`Bitmap`] of the sizes whose lists are not empty. With the bitmap, the index finds the
+//! smallest suitable region without searching all regions. Free regions larger than a chunk are
+//! rare, so a single sorted list stores all of them. This list's capacity is reserved in advance
+//! for the largest possible number of regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
 
@@ -15,17 +15,17 @@ use crate::base::request::{CHUNK, GRANULE, Request};
 /// The largest region size, in granules, that has its own list in the index.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
-/// The size, address and slot of a free region that is larger than a chunk.
+/// The size, address, and slot of a free region larger than a chunk.
 pub(super) type Large = (u64, u64, u32);
 
-/// The free regions, indexed by their size.
+/// The free regions, indexed by size.
 #[derive(Debug)]
 pub(super) struct FreeIndex {
     /// The slot of the newest free region of each size, or `NONE`. Sizes are measured in granules.
     newest: Vec<u32>,
     /// The sizes whose lists are not empty.
     sizes: Bitmap,
-    /// The free regions that are larger than a chunk, sorted by size and address.
+    /// The free regions larger than a chunk, sorted by size and address.
     large: Vec<Large>,
 }
 
@@ -34,8 +34,8 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// Returns the capacity that must be reserved so that the sorted list can store `largest`
-    /// regions, or `None` if there is enough capacity.
+    /// Returns the capacity to reserve so that the sorted list can store `largest` regions, or
+    /// `None` if the capacity is sufficient.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
@@ -51,7 +51,7 @@ impl FreeIndex {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Inserts a free region. The region is linked to the other free regions of the same size.
+    /// Inserts a free region. The region is linked to the other free regions of its size.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -98,7 +98,7 @@ impl FreeIndex {
         self.listed_fit(regions, request).or_else(|| self.large_fit(request))
     }
 
-    /// Removes every region from the index. The links between the removed regions become invalid.
+    /// Removes all regions from the index. The links between the removed regions become invalid.
     pub(super) fn clear(&mut self) {
         while let Some(size) = self.sizes.at_least(0) {
             self.sizes.remove(size);
@@ -109,8 +109,8 @@ impl FreeIndex {
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
     /// region that is large enough is suitable. For larger alignments, a region may be large enough
-    /// for the block but have an unsuitable address. The search ends, at the latest, at a region
-    /// that is large enough regardless of its address.
+    /// for the block but start at an unsuitable address. The search ends at the latest when it
+    /// reaches a region that is large enough regardless of its address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
@@ -137,8 +137,7 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk that can exist within `bytes`
-/// bytes.
+/// Returns the maximum number of free regions larger than a chunk that `bytes` bytes can contain.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }

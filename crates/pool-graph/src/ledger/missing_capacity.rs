@@ -28,7 +28,7 @@ pub(crate) struct SpareLists {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// An allocation needs capacity for the regions that it creates. If `Need` specifies the size of a
+/// An allocation needs capacity for the regions that it creates. If `Need` contains the size of a
 /// new chunk, the pool also reserves capacity for this chunk.
 impl Reserve for BlockLedger {
     type Need = Option<u64>;

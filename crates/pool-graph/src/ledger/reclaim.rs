@@ -1,5 +1,5 @@
-//! Operations that free a pool's memory. Resetting a pool frees blocks, and trimming or disposing
-//! of a pool frees chunks.
+//! Operations that free the memory of a pool. Resetting a pool frees blocks, and trimming or
+//! disposing of a pool frees chunks.
 
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
@@ -11,9 +11,9 @@ use crate::base::error::GraphMemoryError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reset {
-    /// The number of blocks that were freed.
+    /// The number of freed blocks.
     pub returned: u64,
-    /// The number of blocks that were not freed because captured graphs hold leases on them.
+    /// The number of blocks that stayed allocated because captured graphs hold leases on them.
     pub leased: u64,
 }
 
@@ -46,8 +46,8 @@ impl BlockLedger {
         idle.map(|(place, chunk)| (place, chunk.piece.bytes))
     }
 
-    /// Releases chunks without blocks, starting with the newest chunk, until their total size is at
-    /// least `enough` bytes.
+    /// Releases chunks without blocks, newest first, until their total size is at least `enough`
+    /// bytes.
     pub(super) fn take_idle(&mut self, enough: u64) -> LeavingPieces {
         let mut leaving = LeavingPieces::NOTHING;
         let mut next = self.chunks.newest();
@@ -63,7 +63,7 @@ impl BlockLedger {
         leaving
     }
 
-    /// Returns the next piece that must be returned to the source.
+    /// Returns the next piece to return to the source.
     pub(crate) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         self.chunks.next_leaving(leaving)
     }
@@ -101,8 +101,8 @@ impl BlockLedger {
         reset
     }
 
-    /// Adds the free regions of all chunks that are awake to the index. The resulting order is
-    /// independent of earlier calls, and regions in older chunks are allocated first.
+    /// Adds the free regions of all awake chunks to the index. The resulting order does not depend
+    /// on earlier calls. Regions in older chunks are allocated first.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

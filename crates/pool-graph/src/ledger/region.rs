@@ -1,5 +1,5 @@
-//! Regions, which are ranges of bytes within a chunk. Each region is either a free region or an
-//! allocated block.
+//! Regions: ranges of bytes within a chunk. Each region is either a free region or an allocated
+//! block.
 
 /// The slot number that means "no region". Slot 0 always stays empty, so the number 0 never
 /// identifies a region.
@@ -23,22 +23,22 @@ pub(super) struct ChunkRegion {
 pub(super) enum State {
     /// The slot does not contain a region. `next` is the number of the next vacant slot.
     Vacant { next: u32 },
-    /// The region is free. While the region is in a size list, its links connect it to other free
-    /// regions of the same size.
+    /// The region is free. While the region is in a size list, its links connect it to the other
+    /// free regions of its size.
     Free { newer: u32, older: u32 },
     /// The region is an allocated block.
     Taken(BlockRecord),
 }
 
-/// The properties of an allocated block other than its address and size.
+/// An allocated block's properties, except for its address and size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockRecord {
     pub(super) serial: u64,
     pub(super) size: u64,
     pub(super) alignment: u64,
     pub(super) leases: u64,
-    /// `true` if a reset has invalidated the block's ID, so that the block is freed when its last
-    /// lease is dropped.
+    /// `true` if a reset has invalidated the block's ID; the block is freed when its last lease is
+    /// dropped.
     pub(super) orphaned: bool,
 }
 

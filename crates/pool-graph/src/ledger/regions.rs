@@ -1,6 +1,6 @@
-//! The regions of all chunks. Each region stores the slots of its adjacent regions, so that a freed
-//! region can be merged with adjacent free regions of the same chunk. The slots of regions are
-//! reused. The serial numbers of blocks are never reused.
+//! The regions of all chunks. Each region stores the slots of its neighbors, so that a freed region
+//! can be merged with the free regions next to it in the chunk. The slots of regions are reused.
+//! The serial numbers of blocks are never reused.
 
 use pool_core::reserve::Reserve;
 
@@ -12,7 +12,7 @@ use crate::base::request::Request;
 /// split it into three regions.
 const REGIONS_OF_A_CALL: usize = 3;
 
-/// The capacity that must be reserved in the lists of regions.
+/// The capacity to reserve in the lists of regions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MissingRegions {
     pub(super) regions: Option<usize>,
@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The number of the first vacant slot, and the number of vacant slots.
+    /// The first vacant slot's number, and the number of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -47,14 +47,13 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if there may be too few slot numbers left to split a region into three.
+    /// Returns `true` if too few slot numbers may be left to split a region into three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity that must be reserved for the next call. The next call may add a chunk
-    /// and split it into three regions. `largest` is the maximum number of free regions that are
-    /// larger than a chunk.
+    /// Returns the capacity to reserve for the next call. The next call may add a chunk and split
+    /// it into three regions. `largest` is the maximum number of free regions larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = self.slots.lacking(more);
@@ -63,19 +62,19 @@ impl Regions {
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Moves the lists to the memory that was reserved for them.
+    /// Moves the lists to the memory reserved for them.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         self.slots.move_to(regions);
         self.index.put(large);
     }
 
-    /// Returns the slot of the last region in a chunk.
+    /// Returns the slot of a chunk's last region.
     fn last_of_chunk(&self, first: u32) -> u32 {
         self.of_chunk(first).last().unwrap_or(NONE)
     }
 
-    /// Adds the free regions of a chunk to the index, which must not contain any of them. Regions
-    /// are added in reverse order, so that the chunk's first region is allocated first.
+    /// Adds a chunk's free regions to the index. None of these regions may be in the index yet.
+    /// Regions are added in reverse order, so that the chunk's first region is allocated first.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {
@@ -86,7 +85,7 @@ impl Regions {
         }
     }
 
-    /// Invalidates the IDs of all blocks in a chunk.
+    /// Invalidates the IDs of all of a chunk's blocks.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {
@@ -119,7 +118,7 @@ impl Regions {
         }
     }
 
-    /// Returns the slots of a chunk's regions in the order of their addresses.
+    /// Returns the slots of a chunk's regions in address order.
     pub(super) fn of_chunk(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let existing = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(existing(first), move |&slot| existing(self.at(slot).after))
@@ -130,7 +129,7 @@ impl Regions {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// Adds a single free region that covers a whole chunk, but does not add it to the index.
+    /// Creates a free region that covers a whole chunk, without adding it to the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
@@ -178,8 +177,8 @@ impl Regions {
             self.offer(behind);
         }
         if block != slot {
-            // The range before the block keeps its slot, so that the first region of the chunk
-            // stays the same.
+            // The range before the block keeps its slot, so the first region of the chunk stays the
+            // same.
             self.offer(slot);
         }
         self.at_mut(block).state = State::Taken(taken);
@@ -204,8 +203,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees all blocks of a chunk that are not leased, and calls `freed` for each of them. The
-    /// index must be empty, and it stays empty.
+    /// Frees all of a chunk's blocks that are not leased, and calls `freed` for each of them. The
+    /// index must be empty and stays empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
@@ -250,8 +249,7 @@ impl Regions {
         rest
     }
 
-    /// Merges a free region with the region after it. Neither of the two regions may be in the
-    /// index.
+    /// Merges a free region with the region after it. Neither region may be in the index.
     fn absorb_next(&mut self, slot: u32) {
         let next = self.at(slot).after;
         let ChunkRegion { bytes, after, .. } = *self.at(next);
@@ -285,7 +283,7 @@ impl Regions {
     }
 }
 
-/// Returns `true` if fewer than two slots are vacant and all 32-bit slot numbers are in use.
+/// Returns `true` if fewer than two slots are vacant and no unused 32-bit slot number is left.
 fn lacks_numbers(slots: usize, vacant: usize) -> bool {
     vacant < 2 && u32::try_from(slots + 3).is_err()
 }

@@ -11,7 +11,8 @@ impl BlockLedger {
         self.reserved
     }
 
-    /// Returns the size of all allocated blocks, and the size of all reserved memory, in bytes.
+    /// Returns the total size of all allocated blocks and the total size of all reserved memory, in
+    /// bytes.
     pub(crate) fn used_and_reserved(&self) -> (u64, u64) {
         (self.counts.in_use, self.reserved)
     }

@@ -18,11 +18,11 @@ use crate::base::error::GraphMemoryError;
 use crate::base::request::{CHUNK, GRANULE, Request};
 
 /// Memory that the pool is about to request from its source. The pool counts this memory as
-/// reserved even before it has received it.
+/// reserved even before receiving it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The size in bytes that the pool would request if it had no maximum.
+    /// The size in bytes that the pool would request without a maximum.
     wanted: u64,
 }
 
@@ -34,11 +34,11 @@ pub(crate) enum AllocationStep {
     /// The caller must wait until another thread has received memory from the source or returned
     /// memory to it.
     Wait,
-    /// The caller must return these pieces to the source so that the pool stays below its maximum.
+    /// The caller must return these pieces to the source to keep the pool below its maximum.
     GiveBack(LeavingPieces),
     /// The caller must request memory from the source.
     Grow(Growth),
-    /// The allocation fails, because the source has refused all requests.
+    /// The allocation fails because the source has refused every request.
     GiveUp,
 }
 
@@ -49,21 +49,21 @@ pub(crate) struct BlockLedger {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions larger than a chunk that can exist in all chunks
-    /// together.
+    /// The maximum number of free regions larger than a chunk that all chunks together can contain.
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and how many of them request a chunk of the usual size.
+    /// The number of growths in progress, and the number of those that request a chunk of the usual
+    /// size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
-    /// The number of pieces that are being returned to the source.
+    /// The number of pieces on their way back to the source.
     pub(super) giving_back: usize,
-    /// The number of pieces that have been returned to the source.
+    /// The number of pieces returned to the source so far.
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
-    /// The first serial number that was assigned after the latest reset. The IDs of all blocks with
-    /// lower serial numbers are stale.
+    /// The first serial number assigned after the latest reset. The IDs of all blocks with lower
+    /// serial numbers are stale.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
@@ -152,8 +152,8 @@ impl BlockLedger {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory that the source has provided. Allocates the requested block in the
-    /// new memory, or returns `None` if the block does not fit.
+    /// Adds a chunk of memory provided by the source. Allocates the requested block in the new
+    /// memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -168,7 +168,7 @@ impl BlockLedger {
         self.carve(first, request)
     }
 
-    /// Ends a growth that added no memory, because the source refused the request or took the
+    /// Ends a growth that added no memory, because the source refused the request or received the
     /// memory back.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
@@ -201,8 +201,8 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Leases all blocks with these IDs, or none of them if one of the IDs is invalid. `leased`
-    /// must have enough capacity.
+    /// Leases all blocks with these IDs, or none of them if any ID is invalid. `leased` must have
+    /// enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -222,8 +222,7 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Ends a lease on these blocks, and returns the pieces that the caller must return to the
-    /// source.
+    /// Ends a lease on these blocks, and returns the pieces for the caller to return to the source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
             // A leased block never moves to a different slot, so the slot still contains this
@@ -282,7 +281,7 @@ impl BlockLedger {
     }
 
     /// Allocates a block from memory that the pool already owns. The method uses the smallest
-    /// suitable region in the index, or wakes a sleeping chunk if there is no such region.
+    /// suitable region in the index; if there is none, it wakes a sleeping chunk.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);
@@ -366,7 +365,7 @@ impl BlockLedger {
         }
     }
 
-    /// Adds a chunk as a single free region that is not in the index.
+    /// Adds a chunk as a single free region without adding the region to the index.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
         self.largest += largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);

@@ -1,13 +1,13 @@
-//! The initial and the maximum size of a pool.
+//! The initial and maximum sizes of a pool.
 
-/// The initial and the maximum size of a [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
+/// The initial and maximum sizes of a [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphPoolConfig {
     /// The number of bytes that the pool requests from its source when it is created, rounded up to
     /// chunks of 16 MiB. The default is 512 MiB.
     pub initial: u64,
     /// The maximum number of bytes that the pool may reserve from its source. The default is
-    /// `u64::MAX`, which means that there is no limit.
+    /// `u64::MAX`, meaning no limit.
     pub maximum: u64,
 }
 

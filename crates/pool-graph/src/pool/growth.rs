@@ -1,6 +1,6 @@
-//! The allocation of blocks. The pool requests memory from the source if necessary. The pool does
-//! not hold its lock during such a request, so it counts the requested bytes as reserved in
-//! advance.
+//! The allocation of blocks. A pool requests memory from its source when its own memory is
+//! insufficient. The pool does not hold its lock during such a request, so it counts the requested
+//! bytes as reserved beforehand.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
 //! and the second is for the minimum size. The third request is for the minimum size again, after
@@ -17,9 +17,9 @@ use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 use crate::ledger::{AllocationStep, BlockLedger, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
-/// Requests the initial chunks of a new pool. If the source does not have enough memory, the
-/// function returns the source's error. If the host cannot allocate memory for the records, the
-/// pool starts with fewer chunks.
+/// Requests a new pool's initial chunks. If the source does not have enough memory, the function
+/// returns the source's error. If the host cannot allocate memory for the records, the pool starts
+/// with fewer chunks.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     ledger: &mut BlockLedger,
@@ -31,8 +31,8 @@ pub(crate) fn preallocate<M: MemorySource>(
                 ledger.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source has just returned this range, and no other code knows the
-                // address of the range.
+                // SAFETY: the source has just returned this range, and no other code knows its
+                // address.
                 unsafe { source.free(address, growth.bytes) };
                 ledger.not_grown(growth);
                 return Ok(());
@@ -46,8 +46,7 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Reserves host memory for the record of one more chunk. Returns `false` if the host is out of
-/// memory.
+/// Reserves host memory for one more chunk's record. Returns `false` if the host is out of memory.
 fn has_room(ledger: &mut BlockLedger, growth: Growth) -> bool {
     while let Some(missing) = ledger.lacking(Some(growth.bytes)) {
         let Ok(mut room) = BlockLedger::allocate(missing) else { return false };
@@ -56,7 +55,7 @@ fn has_room(ledger: &mut BlockLedger, growth: Growth) -> bool {
     true
 }
 
-/// Returns a block from the pool's memory, or from memory that is requested from the source.
+/// Returns a block from the pool's memory, or from memory newly requested from the source.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
@@ -136,8 +135,8 @@ impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     }
 }
 
-/// Requests memory from the source, and creates the requested block in the new memory. The inner
-/// result contains the source's error if the source refuses the request.
+/// Requests memory from the source and creates the requested block in it. The inner result contains
+/// the source's error if the source refuses the request.
 fn grow<M: MemorySource>(
     shared: &Shared<M>,
     growth: Growth,
@@ -150,8 +149,7 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source has just returned this range, and no other code knows the address of
-        // the range.
+        // SAFETY: the source has just returned this range, and no other code knows its address.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }
@@ -163,8 +161,7 @@ fn grow<M: MemorySource>(
     let mut ledger = match ledger {
         Ok(ledger) => ledger,
         Err(error) => {
-            // SAFETY: the source has just returned this range, and no block has been created in the
-            // range.
+            // SAFETY: the source has just returned this range, and it contains no block yet.
             unsafe { shared.source.free(address, growth.bytes) };
             return Err(error);
         }

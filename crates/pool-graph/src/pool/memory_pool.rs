@@ -14,14 +14,13 @@ use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::ledger::{BlockLedger, GraphPoolStats, Reset};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
-/// A thread-safe memory pool for captured graphs. A block stays at its address until the block is
-/// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on that memory.
+/// A thread-safe memory pool for captured graphs. A block stays at its address until it is
+/// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on it.
 ///
 /// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
-/// larger than a chunk receives its own chunk. Returning a block merges it with adjacent free
-/// blocks. The type parameter `M` is the source of the memory. On a GPU, the source is
-/// [`DeviceMemory`]. [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not
-/// refer to real memory.
+/// larger than a chunk gets its own chunk. Returning a block merges it with adjacent free blocks.
+/// The type parameter `M` is the memory source. On a GPU, the source is [`DeviceMemory`].
+/// [`SyntheticMemory`](crate::SyntheticMemory) returns addresses that do not refer to real memory.
 ///
 /// ```
 /// use pool_graph::{BlockState, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -47,23 +46,23 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// # Threads
 ///
-/// Every method may be called from any thread. A single lock protects the pool's tables, and the
-/// lock is held only while these tables are read or changed. The pool never holds the lock while it
-/// calls the source, or while it allocates or frees host memory. If another thread is requesting
-/// memory, a thread that finds no free block waits until that request has ended. If several threads
-/// use the pool, the order of their calls determines which addresses each thread receives. Equal
-/// addresses after a reset are therefore guaranteed only for a fixed sequence of calls, not if
-/// threads race with each other.
+/// Every method may be called from any thread. A single lock protects the pool's tables; it is held
+/// only while the tables are read or changed. The pool never holds the lock while it calls the
+/// source, or while it allocates or frees host memory. If another thread is requesting memory, a
+/// thread that finds no free block waits until that request has ended. If several threads use the
+/// pool, the order of their calls determines which addresses each thread receives. Equal addresses
+/// after a reset are therefore guaranteed only for a fixed sequence of calls, and not if threads
+/// race with each other.
 ///
 /// # Host memory
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
 /// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
-/// Returning a block, resetting, trimming or disposing of the pool, and dropping a lease allocate
-/// no host memory. A new pool needs about 270 KB of host memory for its tables. If this memory
-/// cannot be allocated, [`with_config`](Self::with_config) aborts the process, as Rust's
-/// collections do. If there is host memory for the tables but not for the records of all initial
+/// Returning a block, resetting, trimming, or disposing of the pool, and dropping a lease allocate
+/// no host memory. A new pool needs about 270 KB of host memory for its tables. If the host cannot
+/// allocate this memory, [`with_config`](Self::with_config) aborts the process, as Rust's
+/// collections do. If the host has memory for the tables but not for the records of all initial
 /// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
@@ -81,7 +80,7 @@ pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disposal {
-    /// The number of bytes that were returned to the source.
+    /// The number of bytes returned to the source.
     pub freed_bytes: u64,
     /// The number of bytes that will be returned to the source later. Memory is returned later if
     /// it is leased, if another thread is requesting it, or if the driver could not free it
@@ -108,7 +107,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Self { shared: Arc::new(shared), refusal }
     }
 
-    /// Returns the source's error if the source could not provide all initial bytes of the pool.
+    /// Returns the source's error if the source could not provide all of the pool's initial bytes.
     #[must_use]
     pub fn refusal(&self) -> Option<&M::Error> {
         self.refusal.as_ref()
@@ -130,8 +129,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// Returns an error if the size is 0 or cannot be rounded up, or if the alignment is not a
-    /// power of two. Returns an error if the request exceeds the pool's maximum or the source's
-    /// memory. The call also fails if the host cannot allocate memory for the records
+    /// power of two. The call also returns an error if the request exceeds the pool's maximum or
+    /// the source's memory. The call also fails if the host cannot allocate memory for the records
     /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
     /// has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
@@ -142,13 +141,13 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Returns a block to the pool, so that later allocations can reuse its memory.
     ///
     /// All device work that uses the block must be ordered before the next use of the same memory.
-    /// For example, the caller can first synchronize the stream that the work was enqueued on.
+    /// For example, the caller can first synchronize the stream on which the work was enqueued.
     ///
     /// # Errors
     ///
     /// Returns an error if the block belongs to another pool, has already been returned, was freed
-    /// by a reset, or is leased. The call also fails if the pool has been
-    /// [disposed of](Self::dispose).
+    /// by a reset, or is leased. The call also fails if the pool has been [disposed
+    /// of](Self::dispose).
     pub fn deallocate(&self, id: BlockId) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().give(id)
     }
@@ -169,14 +168,15 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().find(id)
     }
 
-    /// Frees every block that is not leased. The pool keeps the freed memory for later allocations.
+    /// Frees every block that is not leased. The pool retains the freed memory for later
+    /// allocations.
     ///
-    /// Each [`GraphMemoryBlock`] that was created before the reset becomes stale. A leased block
-    /// keeps its memory until its last lease is dropped, and is then freed.
+    /// Each [`GraphMemoryBlock`] created before the reset becomes stale. A leased block remains
+    /// allocated until its last lease is dropped, and is then freed.
     ///
     /// # Errors
     ///
-    /// Fails if the pool has been [disposed of](Self::dispose).
+    /// Returns an error if the pool has been [disposed of](Self::dispose).
     pub fn reset(&self) -> GraphMemoryResult<Reset, M> {
         self.shared.ledger.lock().reset()
     }
@@ -188,7 +188,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// # Errors
     ///
-    /// Fails if the pool has been [disposed of](Self::dispose).
+    /// Returns an error if the pool has been [disposed of](Self::dispose).
     pub fn trim(&self) -> GraphMemoryResult<u64, M> {
         let idle = self.shared.ledger.lock().trim()?;
         Ok(self.shared.give_back(idle))
@@ -217,8 +217,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes. This number includes the pool's memory, and any memory
-    /// that is being requested from or returned to the source.
+    /// Returns the number of bytes that the pool has reserved. This number includes the pool's
+    /// memory and any memory that is being requested from or returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.ledger.lock().reserved()
@@ -230,8 +230,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().region_count()
     }
 
-    /// Returns the pool's statistics. To compute the statistics, the method examines every block
-    /// while it holds the pool's lock.
+    /// Returns the pool's statistics. To compute the statistics, this method examines every block
+    /// while holding the pool's lock.
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();
@@ -245,7 +245,7 @@ impl<M: MemorySource> Drop for CUDAGraphMemoryPool<M> {
     }
 }
 
-/// Prints the statistics of the pool.
+/// Formats the pool's statistics.
 impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stats())

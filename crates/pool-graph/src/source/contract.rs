@@ -8,31 +8,31 @@ use pool_core::Device;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 
-/// The result type for methods of pools and arenas whose source is `M`.
+/// The result type of methods on pools and arenas whose source is `M`.
 pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
 
 /// A source of memory at fixed addresses, for [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool)
 /// and [`CudaArena`](crate::CudaArena).
 ///
-/// A pool or an arena never holds a lock while it calls its source. A source may therefore block,
-/// or read the statistics of the pool that called it. A source must not allocate from the pool that
-/// called it. However, a hook of the host's allocator may allocate from the pool during the call.
+/// A pool or an arena never holds a lock while calling its source. A source may therefore block or
+/// read the statistics of the pool that called it. A source must not allocate from the pool that
+/// called it. However, a hook in the host's allocator may allocate from the pool during the call.
 ///
 /// # Safety
 ///
 /// Captured graphs read and write memory at the addresses that [`allocate`](Self::allocate)
 /// returns. An implementation must therefore guarantee the following conditions:
 ///
-/// - Until the range `[address, address + bytes)` is freed, it belongs only to the caller, and does
-///   not overlap any other allocated range.
+/// - Until the range `[address, address + bytes)` is freed, it belongs only to the caller and
+///   overlaps no other allocated range.
 /// - `address` is a nonzero multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), and the
 ///   range ends before `u64::MAX`. (The pool checks these conditions, and returns an error if one
 ///   of them does not hold.)
 /// - The memory keeps its address, and its pages stay mapped, until the memory is
 ///   [freed](Self::free).
-/// - Both `allocate` and `free` may be called from any thread that can access the source.
+/// - Any thread that can access the source may call both `allocate` and `free`.
 pub unsafe trait MemorySource {
-    /// The error that a failed allocation returns.
+    /// The error type of failed allocations.
     type Error: Error + Send + Sync + 'static;
 
     /// Returns the device that holds the memory.

@@ -22,8 +22,8 @@ use super::contract::MemorySource;
 /// fixed address and does not belong to any graph.
 ///
 /// Memory may be allocated and freed while any thread is capturing a stream. Allocating and freeing
-/// both switch the calling thread temporarily to the relaxed capture mode. A call that frees memory
-/// waits until the device has completed all work.
+/// memory temporarily switches the calling thread to the relaxed capture mode. A call that frees
+/// memory waits until the device has completed all of its work.
 ///
 /// Kernels on another device can access this memory after a call to
 /// `device.clone().without_memory_pool().grant_peer_access(&other)`
@@ -43,9 +43,9 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     pending_error: Arc<Mutex<Option<CudaError>>>,
-    /// A queue entry for each allocation, which is used if the allocation cannot be freed
-    /// immediately. Each entry is reserved before the allocation, so that freeing memory requires
-    /// no host memory. The lock is held only while an entry is added or removed.
+    /// A queue entry for each allocation, used if the allocation cannot be freed immediately. Each
+    /// entry is reserved before the allocation, so freeing memory requires no host memory. The lock
+    /// is held only while an entry is added or removed.
     entries: Arc<Mutex<Chain<Option<QueueEntry<Allocation>>>>>,
 }
 
@@ -65,7 +65,7 @@ impl Resource for Allocation {
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         // SAFETY: the address came from `calls::allocate` in this context and is freed only once.
-        // The caller promises that the memory is no longer in use.
+        // The caller guarantees that the memory is no longer in use.
         unsafe { calls::free(self.address, &self.context) }
     }
 }
@@ -109,8 +109,8 @@ impl DeviceMemory {
     }
 }
 
-// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and keeps
-// these ranges mapped until they are freed. The driver may be called from any thread on which the
+// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and these
+// ranges stay mapped until they are freed. The driver may be called from any thread on which the
 // context is current, and both `allocate` and `free` make it current. The caller of `allocate`
 // detects an address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
@@ -142,7 +142,7 @@ unsafe impl MemorySource for DeviceMemory {
         let mut link = self.entries.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
             Some(entry) => entry.own(allocation).give_back(),
-            // SAFETY: the caller promises that the address is freed only once, and that the memory
+            // SAFETY: the caller guarantees that the address is freed only once and that the memory
             // is no longer in use.
             None => unsafe { allocation.give_back() },
         };

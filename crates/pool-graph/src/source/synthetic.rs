@@ -11,15 +11,15 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address, which has exactly the minimum alignment that a source must provide.
+/// The first address, with exactly the minimum alignment that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
 /// A [`MemorySource`] whose addresses do not refer to real memory. A `SyntheticMemory` can have a
 /// limit, refuse allocations on request, and count calls. All clones of a `SyntheticMemory` share
-/// one limit, one set of refusals and one set of counts.
+/// its limit, refusals, and counts.
 ///
-/// The allocated ranges are adjacent, so an access past the end of a range falls into the next
-/// range. No address is ever reused.
+/// The allocated ranges are adjacent, so an access past the end of a range falls into the next one.
+/// No address is ever reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -44,8 +44,8 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until the next refusal, with a flag that is `true` if all later
-    /// allocations are refused as well.
+    /// The number of allocations before the next refusal, and a flag that is `true` if all later
+    /// allocations are also refused.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
@@ -62,21 +62,21 @@ pub enum SyntheticRefusal {
     Full {
         /// The requested size in bytes.
         requested: u64,
-        /// The number of bytes that are already allocated.
+        /// The number of bytes already allocated.
         held: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// A test has requested that this allocation be refused.
+    /// A test requested this refusal.
     #[error("the test made this allocation of {requested} bytes fail")]
     OnRequest {
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The host does not have enough memory to record the allocation.
+    /// The host has too little memory to record the allocation.
     #[error("cannot allocate {requested} bytes of host memory to record the allocation")]
     Bookkeeping {
-        /// The number of bytes of host memory that were requested.
+        /// The number of bytes of host memory requested.
         requested: usize,
     },
 }
@@ -109,7 +109,7 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses only the `nth` allocation after this call. The next allocation has the number 1.
+    /// Refuses only the `nth` allocation after this call. The next allocation is number 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }
@@ -119,18 +119,18 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, true));
     }
 
-    /// Cancels all refusals that have been requested.
+    /// Cancels all requested refusals.
     pub fn refuse_none(&self) {
         self.state().refused = None;
     }
 
-    /// Returns the number of bytes that are currently allocated.
+    /// Returns the number of bytes currently allocated.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.state().held
     }
 
-    /// Returns the address and the size of each allocated range, sorted by address.
+    /// Returns the address and size of each allocated range, sorted by address.
     #[must_use]
     pub fn pieces(&self) -> Vec<(u64, u64)> {
         let mut pieces = Vec::new();
@@ -141,20 +141,20 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must be released before host memory is allocated below.
+            // The lock must be released before the host memory below is allocated.
             drop(state);
             pieces.reserve_exact(wanted);
         }
     }
 
-    /// Returns the number of requested allocations, including refused allocations.
+    /// Returns the number of allocation requests, including refused ones.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.state().allocations
     }
 
-    /// Returns the number of invalid frees. A free is invalid if its range was not allocated, or
-    /// was allocated with a different size.
+    /// Returns the number of invalid frees. A free is invalid if its range was not allocated or was
+    /// allocated with a different size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes

@@ -1,4 +1,4 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. This replacement type has no values.
+//! A replacement for `DeviceMemory` in builds without CUDA. This replacement has no values.
 
 use std::convert::Infallible;
 

@@ -2,19 +2,19 @@
 
 use thiserror::Error;
 
-/// A violation that the verifier has detected. Regions are identified by their index in the layout,
-/// and nodes by their number.
+/// A violation detected by the verifier. Regions are identified by their index in the layout, and
+/// nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, but the graph may use one region before it has finished with the
+    /// Two regions share bytes, but the graph may use one of them before it has finished with the
     /// other.
     #[error(
         "regions #{first} and #{second} share bytes, but the graph does not wait for all uses of \
          one region to finish before it uses the other"
     )]
     Unordered {
-        /// The index of the first region, which is lower than `second`.
+        /// The index of the first region; it is lower than `second`.
         first: usize,
         /// The index of the second region.
         second: usize,
@@ -28,7 +28,7 @@ pub enum LayoutViolation {
     StrayAccess {
         /// The number of the node.
         node: usize,
-        /// The start offset of the access in the arena.
+        /// The offset in the arena where the access starts.
         offset: u64,
         /// The size of the access in bytes.
         bytes: u64,
@@ -41,7 +41,7 @@ pub enum LayoutViolation {
         /// The number of nodes in the graph.
         nodes: usize,
     },
-    /// The end of a region exceeds the largest offset that a `u64` can represent.
+    /// The end of a region exceeds the largest `u64` offset.
     #[error(
         "region #{region} has {bytes} bytes at offset {offset}, so its end exceeds the largest \
          possible offset"
@@ -49,9 +49,9 @@ pub enum LayoutViolation {
     Overflow {
         /// The index of the region.
         region: usize,
-        /// The start offset of the region in the arena.
+        /// The offset in the arena where the region starts.
         offset: u64,
-        /// The size of the region in bytes.
+        /// The region's size in bytes.
         bytes: u64,
     },
     /// The edges of the graph form a cycle.

@@ -1,5 +1,5 @@
-//! The verifier's input, which consists of the order of a graph's nodes, the regions of an arena,
-//! and the nodes' memory accesses.
+//! The verifier's input: the order of a graph's nodes, the regions of an arena, and the nodes'
+//! memory accesses.
 
 /// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,29 +25,29 @@ pub struct OrderEdge {
 /// The offset and size of a region in the arena, and the nodes that use the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// The start offset of the region in the arena.
+    /// The offset in the arena where the region starts.
     pub offset: u64,
-    /// The size of the region in bytes.
+    /// The region's size in bytes.
     pub bytes: u64,
     /// The nodes that are known to use the region. The verifier checks that the graph's edges order
-    /// these nodes as `after` and `until` specify. For any other uses of the region, the verifier
-    /// trusts `after` and `until`.
+    /// these nodes as specified by `after` and `until`. For any other uses of the region, the
+    /// verifier trusts `after` and `until`.
     pub uses: Vec<usize>,
     /// The nodes that precede every use of the region. The edges must show that each of these nodes
-    /// belongs to `until` or precedes a node in `until`.
+    /// belongs to `until` or precedes a node in it.
     pub after: Vec<usize>,
     /// The nodes that use the region last. Every node that uses the region belongs to this list or
-    /// precedes a node in this list. If the list is empty, no node uses the region. If a node in
-    /// this list does not follow all nodes in `after`, it does not count as a use.
+    /// precedes a node in it. If the list is empty, no node uses the region. A node in this list
+    /// that does not follow all nodes in `after` does not count as a use.
     pub until: Vec<usize>,
 }
 
-/// A range of bytes in the arena that a node's parameters refer to.
+/// A range of bytes in the arena that appears in a node's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeAccess {
     /// The number of the node that performs the access.
     pub node: usize,
-    /// The start offset of the access in the arena.
+    /// The offset in the arena where the access starts.
     pub offset: u64,
     /// The number of accessed bytes.
     pub bytes: u64,
@@ -62,7 +62,7 @@ impl RegionLayout {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
 
-    /// Returns `true` if the region contains all bytes of the access.
+    /// Returns `true` if the region contains the whole access.
     pub(super) fn contains(&self, access: &NodeAccess) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()

@@ -9,7 +9,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Creates one list for each index below `count`. The closure `pairs` returns pairs of an index
+    /// Creates one list for each index below `count`. The `pairs` closure returns pairs of an index
     /// and an item. Each list stores its items in the order of these pairs.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,

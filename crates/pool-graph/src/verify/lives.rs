@@ -1,4 +1,4 @@
-//! The lifetimes of regions, which the verifier derives from the edges of the graph.
+//! The lifetimes of regions, derived from the edges of the graph.
 
 use super::lists::Lists;
 use super::regions::Regions;
@@ -7,7 +7,7 @@ use super::regions::Regions;
 #[derive(Debug)]
 pub(super) struct Lives {
     /// For each region, `true` if the edges confirm its layout. A region whose layout the edges do
-    /// not confirm counts as unordered with every other region.
+    /// not confirm is treated as unordered relative to every other region.
     shown: Vec<bool>,
     /// The positions of each region's last uses in the topological order.
     ends: Lists,
@@ -15,7 +15,7 @@ pub(super) struct Lives {
 
 impl Lives {
     /// Computes the last uses of each region. The last uses are the nodes in the region's `until`
-    /// list, except for the nodes in `none`, which do not use the region.
+    /// list, except for those in `none`, which do not use the region.
     pub(super) fn new(
         regions: &Regions<'_>,
         mut none: Vec<(usize, usize)>,
@@ -29,7 +29,7 @@ impl Lives {
         Self { shown: (0..count).map(is_shown).collect(), ends }
     }
 
-    /// Returns `true` if the edges confirm the layout of the region.
+    /// Returns `true` if the edges confirm the region's layout.
     pub(super) fn is_shown(&self, region: usize) -> bool {
         self.shown[region]
     }

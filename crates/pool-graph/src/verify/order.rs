@@ -1,6 +1,6 @@
-//! A topological order of the named nodes. A node is named if an edge, a region or an access refers
-//! to it. Other modules of the verifier identify a node by its position in this order. The
-//! predecessors of a node always have lower positions than the node.
+//! A topological order of the named nodes. A node is named if an edge, a region, or an access
+//! refers to it. Other modules of the verifier identify a node by its position in this order. A
+//! node's predecessors always have lower positions than the node itself.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(super) struct Order {
     named: Vec<usize>,
     /// The position of each named node in the topological order.
     places: Vec<usize>,
-    /// For each position, the earlier positions with a full edge to this position.
+    /// For each position, the earlier positions with a full edge to it.
     before: Lists,
 }
 
@@ -53,18 +53,16 @@ impl Order {
     }
 }
 
-/// Returns the index of a node in the list of named nodes.
+/// Returns a node's index in the list of named nodes.
 fn index(named: &[usize], node: usize) -> usize {
     named.partition_point(|&other| other < node)
 }
 
-/// Returns the position of each node in a topological order. Returns `None` if the edges form a
-/// cycle.
+/// Returns each node's position in a topological order. Returns `None` if the edges form a cycle.
 ///
-/// Edges of all kinds are included, because a valid graph contains no cycles, regardless of the
-/// kinds of its edges. The function visits the nodes in the order in which they become ready.
-/// Positions of concurrent work on several streams are therefore close together, so that later
-/// passes are short.
+/// Edges of all kinds are included, because a valid graph contains no cycles of any kind of edge.
+/// The function visits the nodes in the order they become ready. Positions of concurrent work on
+/// several streams are therefore close together, so later passes are short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

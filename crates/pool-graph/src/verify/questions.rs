@@ -1,13 +1,13 @@
 //! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
 //! graph uses one region before another. Another kind of query asks whether a region owns its bytes
-//! during a certain access.
+//! during a given access.
 
 use super::lives::Lives;
 use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// The order of a graph's nodes and the regions of a layout, prepared for queries.
+/// The order of a graph's nodes and a layout's regions, prepared for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
@@ -21,14 +21,13 @@ enum Set {
     Uses(usize),
     /// The last uses of a region. The node must be one of these uses or precede one of them.
     LastUse(usize),
-    /// The nodes in a region's `after` list. The node must be in this list or precede a node in
-    /// this list.
+    /// The nodes in a region's `after` list. The node must be in this list or precede a node in it.
     Beginning(usize),
-    /// The single node at this position.
+    /// The single node at a position.
     Node(usize),
 }
 
-/// The nodes of a region at which paths must start.
+/// The nodes of a region from which paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -38,7 +37,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number that identifies these nodes of the region in a claim.
+    /// Returns the number with which a claim identifies these nodes of the region.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -56,8 +55,8 @@ impl<'a> Questions<'a> {
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // Claims about regions are numbered below `layout.len()`, and claims about nodes in `until`
-        // lists are numbered from `layout.len()` on.
+        // Claims about regions have numbers below `layout.len()`, and claims about nodes in `until`
+        // lists have the numbers from `layout.len()` on.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -76,17 +75,17 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node does not use the region if it does not follow all nodes in the region's `after`
-        // list.
+        // A node that does not follow all nodes in the region's `after` list does not use the
+        // region.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Returns, for each pair of regions, whether the first region is before the second. The first
-    /// region is before the second if all last uses of the first region complete before the second
-    /// region begins. The edges must also confirm the lifetimes of both regions.
+    /// Returns a flag for each pair of regions: `true` if the first region is before the second.
+    /// The first region is before the second if all last uses of the first region complete before
+    /// the second region begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();
@@ -106,8 +105,9 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns, for each access, whether the region owns the accessed bytes during the access. Each
-    /// access consists of the position of its node and the region that contains the accessed bytes.
+    /// Returns a flag for each access: `true` if the region owns the accessed bytes during the
+    /// access. Each access consists of its node's position and the region that contains the
+    /// accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

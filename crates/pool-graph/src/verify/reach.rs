@@ -1,23 +1,23 @@
-//! A path search between nodes, which checks all claims about the order of a graph at once.
+//! A path search that checks all claims about the order of a graph's nodes at once.
 //!
-//! A matrix of all pairs of nodes would need memory that grows with the square of the number of
+//! A matrix of all pairs of nodes would need memory proportional to the square of the number of
 //! nodes. To avoid a matrix, the verifier processes at most 512 *sources* at a time. Sources are
-//! the start nodes of paths, and are sorted by position. Each pass covers all positions from its
-//! first source to the last relevant one, and marks the positions that each source reaches. A pass
+//! the start nodes of paths and are sorted by position. Each pass covers all positions from its
+//! first source to the last relevant one and marks the positions that each source reaches. A pass
 //! needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the same
 //! memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
-//! the bit of the position itself, if the position is a source. The second part consists of the
-//! masks of all positions that have a full edge to this position. By induction along the
-//! topological order, the mask contains a source's bit if and only if full edges lead from the
-//! source to the position. Each source is also considered to reach itself. Positions before the
-//! first source do not follow any source, so a pass can omit these positions. A pass therefore
-//! finds exactly the paths that start at its sources.
+//! the position's own bit, if the position is a source. The second part is the union of the masks
+//! of all positions that have a full edge to this position. By induction along the topological
+//! order, the mask contains a source's bit if and only if full edges lead from the source to the
+//! position. By definition, each source also reaches itself. Positions before the first source
+//! follow no source, so a pass can skip them. A pass therefore finds exactly the paths that start
+//! at its sources.
 //!
-//! A claim requires paths either to at least one node of a set or to all nodes of a set. The
-//! verifier computes the union or the intersection of the masks in the set for all sources of a
-//! pass at once. As a result, even a large set is read only once per pass.
+//! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
+//! sources of a pass at once, the verifier computes the union or intersection of the masks in the
+//! set. As a result, even a large set is read only once per pass.
 
 use super::order::Order;
 
@@ -36,11 +36,11 @@ pub(super) struct Claim<T> {
     pub(super) owner: usize,
     /// The set of nodes that all sources must reach.
     pub(super) set: T,
-    /// The number that is reported if the claim is false.
+    /// The number to report if the claim is false.
     pub(super) who: usize,
 }
 
-/// The sources of a pass, and the positions that these sources reach.
+/// A pass's sources, and the positions that they reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     /// The positions of the pass's sources, in ascending order.
@@ -51,8 +51,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns the sources at any of these positions, and the sources that complete before at least
-    /// one of them begins.
+    /// Returns the sources that are at one of these positions or complete before at least one of
+    /// them begins.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];
         for &place in places {
@@ -75,15 +75,15 @@ impl Pass {
 
     /// Returns the mask of a position. A position before the first source has an empty mask,
     /// because it does not follow any source. A position after the last relevant position also has
-    /// an empty mask, so that claims about it fail.
+    /// an empty mask, so claims about it fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Selects the next sources for this pass. Returns the number of pairs in `asked` whose sources
-    /// were selected.
+    /// Selects the next sources for this pass. Returns the number of pairs in `asked` with selected
+    /// sources.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -127,9 +127,9 @@ impl Pass {
     }
 }
 
-/// Determines which claims are false. `asked` contains pairs of a source and its owner. The closure
-/// `furthest` returns the highest position in a set, and `yes` returns the sources of a pass that
-/// reach a set. The function calls `no` with the number of each claim that is false.
+/// Determines which claims are false. `asked` contains pairs of a source and its owner. The
+/// `furthest` closure returns the highest position in a set, and `yes` returns the sources of a
+/// pass that reach a set. This function calls `no` with the number of each false claim.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,
@@ -142,8 +142,8 @@ pub(super) fn judge<T: Copy + Ord>(
     claims.sort_unstable_by_key(|claim| claim.owner);
     let mut pass = Pass::default();
     let mut rest = asked.as_mut_slice();
-    // The claims about sources of the current pass. Each entry contains the set, the number to
-    // report, and the mask of the sources.
+    // The claims about the current pass's sources. Each entry contains the set, the number to
+    // report, and the sources' mask.
     let mut open: Vec<(T, usize, Mask)> = Vec::new();
     while !rest.is_empty() {
         let count = pass.take_sources(rest);

@@ -1,23 +1,23 @@
-//! The regions of a layout. The nodes of a region are identified by their positions in the
+//! The regions of a layout. The module identifies a region's nodes by their positions in the
 //! topological order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;
 use super::order::Order;
 
-/// The regions of a layout, and the positions of the nodes that these regions refer to.
+/// A layout's regions, and the positions of the nodes to which they refer.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub(super) layout: &'a [RegionLayout],
     uses: Lists,
     after: Lists,
     until: Lists,
-    /// For each region, the highest position in each of the region's lists.
+    /// For each region, the highest position in each of its lists.
     last: Vec<HighestPlaces>,
 }
 
-/// The highest position in each list of a region, or 0 for an empty list. An empty list can be
-/// represented by 0, because position 0 does not follow any other position.
+/// The highest position in each of a region's lists, or 0 for an empty list. For an empty list, 0
+/// is correct because position 0 does not follow any other position.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
     known_use: usize,

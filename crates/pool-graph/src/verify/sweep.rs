@@ -1,41 +1,40 @@
-//! A sweep over the addresses of an arena, which finds the regions that share bytes. The sweep
-//! selects some pairs of regions that share bytes. If the selected pairs are ordered, all pairs are
+//! A sweep over an arena's addresses that finds the regions that share bytes. The sweep selects
+//! some pairs of regions that share bytes. If the selected pairs are ordered, all pairs are
 //! ordered.
 //!
 //! The number of pairs that share bytes can grow with the square of the number of regions. For
-//! example, all temporaries of a single stream may share the same bytes. However, `are_before` in
+//! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
 //! `questions.rs` defines a strict partial order of the regions:
 //!
-//! - *Transitive.* Assume that A is before B and that B is before C. B has at least one last use,
-//!   so let b be a last use of B. Every last use of A belongs to B's `after` list or precedes a
-//!   node in this list, and each node in this list precedes b. The node b belongs to C's `after`
-//!   list or precedes a node in this list. A is therefore before C.
+//! - *Transitive.* Assume that A is before B and that B is before C. B has at least one last use;
+//!   let b be one of them. Every last use of A belongs to B's `after` list or precedes a node in
+//!   it, and each node in this list precedes b. The node b, in turn, belongs to C's `after` list or
+//!   precedes a node in it. A is therefore before C.
 //! - *Irreflexive.* A region cannot be before itself, because one of its last uses would have to
 //!   complete before itself.
 //!
-//! The *key* of a region is the highest position of its last uses. The order of the regions agrees
-//! with the order of their keys. If A is before B, all last uses of A precede all last uses of B.
-//! If the edges do not confirm the lifetime of a region, this region is neither before nor after
-//! any other region. A pair with an unconfirmed region is therefore never ordered, regardless of
-//! the keys.
+//! The *key* of a region is the highest position among its last uses. The regions are in the same
+//! order as their keys. If A is before B, all last uses of A precede all last uses of B. If the
+//! edges do not confirm a region's lifetime, the region is neither before nor after any other
+//! region. A pair with an unconfirmed region is therefore never ordered, regardless of the keys.
 //!
 //! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
 //! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
-//! current regions then form a chain, and they still form a chain after one region is removed. If
-//! both pairs of the new region are ordered, the new region is ordered with all regions of the
-//! chain. If one of the pairs is not ordered, its two regions share bytes, and neither region is
-//! before the other. The region with the lower key is not before the other region, and the opposite
-//! order would contradict the keys. All regions that share bytes are therefore ordered if and only
-//! if all pairs of the sweep are ordered. The first region with an unordered pair is also the first
-//! region that conflicts with an earlier region.
+//! current regions then form a chain, even after one region is removed. If both pairs that contain
+//! the new region are ordered, the new region is ordered relative to every region in the chain. If
+//! one pair is not ordered, its two regions share bytes and neither of them is before the other.
+//! The region with the lower key is not before the other region, and the opposite order would
+//! contradict the keys. All regions that share bytes are therefore ordered if and only if all pairs
+//! of the sweep are ordered. The first region with an unordered pair is also the first region that
+//! conflicts with an earlier region.
 //!
-//! For each access, the sweep finds the only region that the access can belong to. Consider the
-//! chain of regions that contain the first byte of the access. Let C be the region of the chain
-//! that owns the byte. In other words, the accessing node follows C's `after` list, and is one of
+//! For each access, the sweep finds the only region to which the access can belong. Consider the
+//! chain of regions that contain the first byte of the access. Let C be the region in the chain
+//! that owns the byte. In other words, the accessing node follows C's `after` list and is one of
 //! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
-//! before a node in C's `after` list, and therefore before the accessing node. The key of A is
-//! lower than the position of the accessing node, but the key of C is not. C is therefore the first
-//! region in the chain whose key is not lower than this position.
+//! before a node in C's `after` list, and therefore before the accessing node. A's key is lower
+//! than the position of the accessing node, but C's key is not. C is therefore the first region in
+//! the chain whose key is not lower than this position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -51,24 +50,24 @@ pub(super) struct Pair {
     /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// The index in [`SweepResult::by_offset`] of the region that the sweep reached last.
+    /// The region that the sweep reached last, as an index into [`SweepResult::by_offset`].
     pub(super) at: usize,
 }
 
-/// The result of a sweep over the addresses of an arena.
+/// The result of a sweep over an arena's addresses.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// All nonempty regions that are in use, sorted by offset.
+    /// All nonempty regions in use, sorted by offset.
     pub(super) by_offset: Vec<usize>,
     /// The total number of pairs of regions that share bytes.
     pub(super) sharing: usize,
     /// The pairs of regions whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// The only region that each access can belong to, or `None` if there is no such region.
+    /// The only region to which each access can belong, or `None` if there is no such region.
     pub(super) owners: Vec<Option<usize>>,
 }
 
-/// Sweeps over the addresses of an arena.
+/// Sweeps over an arena's addresses.
 pub(super) fn sweep(
     order: &Order,
     regions: &Regions<'_>,
@@ -101,7 +100,7 @@ pub(super) fn sweep(
     swept
 }
 
-/// The regions that contain the current byte of the sweep.
+/// The regions that contain the sweep's current byte.
 struct ActiveRegions<'a> {
     layout: &'a [RegionLayout],
     lives: &'a Lives,
@@ -112,7 +111,7 @@ struct ActiveRegions<'a> {
 }
 
 impl ActiveRegions<'_> {
-    /// Moves the sweep to an address, and removes the regions that end at or before this address.
+    /// Moves the sweep to an address and removes the regions that end at or before it.
     fn advance(&mut self, address: u64) {
         while let Some(&Reverse((end, keyed))) = self.ends.peek() {
             if end > address {
@@ -123,7 +122,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with its neighbors in the order of keys.
+    /// Adds a region to the active regions, and pairs it with its neighbors in key order.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();
@@ -134,8 +133,8 @@ impl ActiveRegions<'_> {
         self.ends.push(Reverse((self.layout[region].end(), keyed)));
     }
 
-    /// Moves the sweep to the start of an access. Returns the only region that the access can
-    /// belong to.
+    /// Moves the sweep to the start of an access. Returns the only region to which the access can
+    /// belong.
     fn owner(&mut self, order: &Order, access: &NodeAccess) -> Option<usize> {
         self.advance(access.offset);
         let place = order.place(access.node);

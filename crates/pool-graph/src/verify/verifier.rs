@@ -8,23 +8,23 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, including the number of pairs and accesses that were
-/// checked.
+/// The result of a successful verification, including the number of pairs and accesses checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// The number of pairs of regions that share bytes. The graph uses the regions of each pair one
-    /// after the other.
+    /// The number of pairs of regions that share bytes. The graph uses the two regions of each pair
+    /// one after the other.
     pub sharing: usize,
-    /// The number of memory accesses that nodes make. Each access lies in a region that owns the
-    /// accessed bytes at the time of the access.
+    /// The number of memory accesses by nodes. Each access lies in a region that owns the accessed
+    /// bytes at the time of the access.
     pub accesses: usize,
 }
 
 /// The number of accesses that the verifier checks in one group.
 const TRIED_TOGETHER: usize = 1 << 20;
 
-/// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
-/// access by a node must lie in a region that owns the accessed bytes at the time of the access.
+/// Checks that a graph uses its memory as a layout requires. Regions that share bytes must be used
+/// one after the other. Each access by a node must lie in a region that owns the accessed bytes at
+/// the time of the access.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -45,14 +45,14 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// Memory usage grows with the number of named nodes, edges, regions and accesses, but not with the
-/// number of pairs.
+/// Memory usage grows with the number of named nodes, edges, regions, and accesses, but not with
+/// the number of pairs.
 ///
 /// # Errors
 ///
 /// Returns the first violation that the verifier detects. A violation identifies regions by index
-/// and nodes by number. If regions that share bytes are left unordered, the violation names the
-/// region with the lowest offset that conflicts with an earlier region.
+/// and nodes by number. If regions that share bytes are unordered, the violation names the region
+/// with the lowest offset that conflicts with an earlier region.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -78,9 +78,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two regions that share bytes but are not ordered, with the lower index first. One of the
-/// two regions is the first, in the order of offsets, that conflicts with an earlier region. The
-/// other region is the first one that conflicts with that region.
+/// Returns two unordered regions that share bytes, with the lower index first. One of the two
+/// regions is the first, in offset order, that conflicts with an earlier region. The other region
+/// is the first one that conflicts with that region.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -142,7 +142,7 @@ fn stray(
     is_stray.into_iter().position(|is_stray| is_stray)
 }
 
-/// Checks that every named node exists, and that no region ends beyond the largest offset.
+/// Checks that every named node exists and that no region ends beyond the largest offset.
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,

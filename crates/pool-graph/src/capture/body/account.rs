@@ -1,4 +1,4 @@
-//! A body's account, which stores the body's state while the body runs. The body's capture and the
+//! A body's account, which holds the body's state while the body runs. The body's capture and the
 //! pools of its scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
@@ -21,28 +21,28 @@ use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
 use crate::driver::KeptValues;
 
-/// The state of a body while the body runs.
+/// The state of a running body.
 pub(crate) struct Account {
     /// The streams of the session. The capture begins on the first stream, and the other streams
     /// are branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
-    /// The trace that the body must follow. The trace comes from a dry run or from the graph to be
-    /// updated. `None` if the body may perform any steps.
+    /// The trace that the body must follow. The trace comes from a dry run or from the graph that
+    /// is being updated. `None` if the body is free to perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first `CaptureError` that a pool of the body could not return, because a pool returns
-    /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
+    /// The first `CaptureError` that one of the body's pools could not return because pools return
+    /// only driver errors. `refused_is_reported` is `true` once a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
     /// The first error that a failed call could not return to its caller. Either the error occurred
-    /// in a destructor, or a pool replaced the error with a driver error.
+    /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
-    /// For each stream, `true` once a step of the body has used the stream or has made it wait for
-    /// another stream. A device view may add a stream to the capture earlier, which a dry run
-    /// cannot detect.
+    /// For each stream, `true` if a step of the body has used it or made it wait for another
+    /// stream. A device view may add a stream to the capture before any step does; a dry run cannot
+    /// detect this.
     entered: Vec<bool>,
-    /// The work of scopes and lent views on each stream of the session.
+    /// The work of scopes and lent views on each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
 }
 
@@ -52,10 +52,10 @@ impl Account {
         Self::new(streams.into(), BodyMemory::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow
-    /// this trace. For an update, the caller passes the number that identifies the graph's
-    /// captures. `shares` initially records each leased block as read. The resulting graph shares
-    /// ownership of `values`.
+    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow it.
+    /// For an update, the caller passes the number that identifies captures of the graph.
+    /// Initially, `shares` records each leased block as read. The resulting graph shares ownership
+    /// of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -93,8 +93,8 @@ impl Account {
         }
     }
 
-    /// Closes the account, and moves its memory source and its record to the caller. As a result, a
-    /// value that the body has leaked cannot keep the record or the arena alive.
+    /// Closes the account, and moves its memory source and its record to the caller. Consequently,
+    /// a value leaked by the body cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (BodyMemory, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let memory = std::mem::replace(&mut self.memory, BodyMemory::Over);
@@ -106,17 +106,17 @@ impl Account {
         self.record.capture
     }
 
-    /// Returns `true` for the account of a dry run.
+    /// Returns `true` if the account belongs to a dry run.
     pub(super) fn is_dry(&self) -> bool {
         matches!(self.memory, BodyMemory::Dry(_))
     }
 
-    /// Returns the values that the body's work depends on, or `None` once the body has ended.
+    /// Returns the values that the body's work depends on, or `None` after the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }
 
-    /// Returns the streams of the session.
+    /// Returns the session's streams.
     pub(super) fn streams(&self) -> &Arc<[Arc<CudaStream>]> {
         &self.streams
     }
@@ -149,27 +149,27 @@ impl Account {
     }
 
     /// Returns the first `CaptureError` that a pool replaced with a driver error, unless a scope
-    /// has already returned it.
+    /// has already returned the `CaptureError`.
     pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
         let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
         self.refused_is_reported = true;
         Some(first.clone())
     }
 
-    /// Fails with the first error that an earlier call could not return.
+    /// Returns the first error that an earlier call could not return, if there is one.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
-    /// because a destructor calls it. If the trace no longer matches the plan, the next step or the
-    /// end of the capture returns an error.
+    /// Records the end of a scope or loan in the trace. This method cannot return an error because
+    /// a destructor calls it. If the trace no longer matches the plan, the next step or the end of
+    /// the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
 
     /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
-    /// equals the planned step.
+    /// matches the planned step.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -181,8 +181,8 @@ impl Account {
         }
     }
 
-    /// Assigns a number to a host argument. If a body repeats its steps, its arguments receive the
-    /// same numbers.
+    /// Assigns a number to a host argument. If a body runs again with the same steps, its arguments
+    /// receive the same numbers.
     pub(super) fn name_argument(&mut self) -> Result<usize, CaptureError> {
         let number = self.record.arguments.len();
         self.step(&BodyStep::Argument { number })?;
@@ -190,8 +190,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Adds the memory of a host argument to the record. This memory is kept even if copying the
-    /// argument fails later.
+    /// Adds the memory of a host argument to the record. The graph retains this memory even if
+    /// copying the argument fails later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -199,14 +199,14 @@ impl Account {
         self.keep_host(buffer);
     }
 
-    /// Adds a host buffer to the record. A copy in the graph reads this buffer.
+    /// Adds a host buffer to the record. A copy operation in the graph reads this buffer.
     pub(super) fn keep_host(&mut self, buffer: HostBuffer) {
         self.record.host.push(Some(buffer));
     }
 
-    /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Fails if other
-    /// code has added nodes to this stream. Nodes from other code cannot be detected while a scope
-    /// is open on the stream or a view is lent to it.
+    /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Returns an
+    /// error if other code has added nodes to this stream. While a scope is open on the stream or a
+    /// view is lent to it, nodes from other code cannot be detected.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -216,8 +216,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that the capture's own work on some streams ends at the current last nodes of these
-    /// streams. Returns the handles of these nodes.
+    /// Records the current last nodes of some streams as the end of the capture's own work. Returns
+    /// these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -232,14 +232,14 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the last nodes that the capture itself has added to the stream. The
-    /// list is empty in a dry run.
+    /// Returns the handles of the stream's last nodes that the capture itself added. The list is
+    /// empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.memory.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Records that work is about to add nodes to a stream. Returns the number of spans that have
-    /// been completed so far.
+    /// Records that work is about to add nodes to a stream. Returns the number of spans completed
+    /// so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.memory.live() {
             live.frontiers.leave(stream);
@@ -247,7 +247,7 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Records the end of work that began on a stream after the nodes `before`. This work becomes a
+    /// Records the end of work that began on a stream after the `before` nodes. This work becomes a
     /// separate span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
@@ -272,7 +272,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work of another stream, unless the two streams are already
+    /// Orders a stream after all current work on another stream, unless the two streams are already
     /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
@@ -297,8 +297,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Returns `true` if the stream `later` must wait for `earlier`, so that the next operation on
-    /// `later` follows all operations on `earlier`.
+    /// Returns `true` if `later` must still wait for `earlier`, so that its next operation follows
+    /// all operations on `earlier`.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -306,8 +306,8 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation, and orders its stream after the streams that used the same memory
-    /// before.
+    /// Records an operation, and orders its stream after the streams that previously used the same
+    /// memory.
     pub(super) fn prepare_operation(
         &mut self,
         kind: &'static str,
@@ -341,14 +341,14 @@ impl Account {
         }
     }
 
-    /// Returns the names of all memory that an operation uses, each with a flag that is `true` for
-    /// a write.
+    /// Returns the name of each memory region that an operation uses, with a flag that is `true`
+    /// for a write.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks that the graph writes to, so that no graph on another stream can use
-    /// these blocks. At this point, every leased block has already been recorded as read.
+    /// Records the blocks that the graph writes to, to prevent graphs on other streams from using
+    /// them. At this point, every leased block is already recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -375,8 +375,8 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the number of the region for a block that the graph keeps. If the block has no
-    /// region yet, the method adds one.
+    /// Returns the region number of a block that the graph retains. If the block has no region yet,
+    /// the method adds one.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -387,8 +387,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Returns the number of the region for memory that the session owns. `place` is the index of
-    /// this memory in the session's list of owned memory.
+    /// Returns the region number of memory that the session owns. `place` is the index of this
+    /// memory in the session's list of owned memory.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -404,8 +404,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates memory for a view on a stream that takes part in the capture. Returns the number
-    /// of the new region.
+    /// Allocates memory for a view on a stream that is part of the capture. Returns the number of
+    /// the new region.
     pub(super) fn acquire(
         &mut self,
         stream: usize,
@@ -418,7 +418,7 @@ impl Account {
         Ok(region)
     }
 
-    /// Allocates a block for the pool of a scope. The block remains in use until the capture ends.
+    /// Allocates a block for a scope's pool. The block remains in use until the capture ends.
     /// Returns the block's address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
         let site = self.scope_work[stream].site;
@@ -451,19 +451,20 @@ impl Account {
         Ok(self.record.regions.len() - 1)
     }
 
-    /// Records that the view of a region has been dropped. A linear arena may reuse the region's
-    /// bytes after this call.
+    /// Records that a region's view has been dropped. A linear arena may reuse the region's bytes
+    /// after this call.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // If the guard of a loan was forgotten, the view is still lent, and its region stays
-        // allocated.
+        // If the guard of a loan was passed to `mem::forget`, the view is still lent and its region
+        // stays allocated.
         if let (Some(live), true, false) = (self.memory.live(), region.is_temporary(), region.lent)
         {
             let _ended = live.arena.deallocate(region.address);
         }
     }
 
-    /// Records that the capture forks. Fails if the arena's policy does not support forks.
+    /// Records that the capture forks. Returns an error if the arena's policy does not support
+    /// forks.
     pub(super) fn fork(&mut self) -> Result<(), CaptureError> {
         self.memory.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
     }

@@ -1,4 +1,4 @@
-//! The methods of an account that record scopes and lent views. The capture cannot observe the
+//! The account's methods that record scopes and lent views. The capture cannot observe the
 //! individual operations of a scope. The capture therefore records the scope's work as a whole when
 //! the scope ends.
 
@@ -19,7 +19,7 @@ pub(super) struct PoolsEnd {
 }
 
 impl Account {
-    /// Opens a scope on a stream. Fails if a scope is already open on this stream.
+    /// Opens a scope on a stream. Returns an error if a scope is already open on this stream.
     pub(super) fn open_scope(&mut self, stream: usize, site: CallSite) -> Result<(), CaptureError> {
         self.begin(stream)?;
         let at = self.expect(stream)?;
@@ -51,7 +51,7 @@ impl Account {
     }
 
     /// Ends the loan of a region on a stream. The stream already waits for all other streams that
-    /// used the view, so all uses of the view end at its last nodes.
+    /// used the view, so all uses of the view precede this stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -106,7 +106,7 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the nodes `after`, and begins the next span at
+    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
     /// these nodes.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
@@ -126,8 +126,8 @@ impl Account {
         self.scope_work[stream].guards > 0
     }
 
-    /// Permits the stream `other` to wait for `stream`, so that work on `other` can use memory from
-    /// the scopes on `stream`.
+    /// Permits `other` to wait for `stream`, so that work on `other` can use memory from scopes on
+    /// `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
             return Ok(());
@@ -143,9 +143,8 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may receive nodes while the pools of scopes are dropped. While a
-    /// pool is being dropped, it may make one stream wait for another without informing this
-    /// account.
+    /// Returns the streams that may receive nodes while the scopes' pools are dropped. While a pool
+    /// is being dropped, it may make one stream wait for another without informing this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();
@@ -154,7 +153,7 @@ impl Account {
         Ok(PoolsEnd { streams, begun: self.record.spans.len(), before })
     }
 
-    /// Records that the pools of scopes have been dropped.
+    /// Records that the scopes' pools have been dropped.
     pub(super) fn finish_pools_end(&mut self, end: PoolsEnd) -> Result<(), CaptureError> {
         let PoolsEnd { streams, begun, before } = end;
         let after = self.arrive(&streams)?;
@@ -163,7 +162,7 @@ impl Account {
     }
 
     /// Joins every branch with the first stream, because a capture must end on a single stream.
-    /// Fails if a stream contains work that the capture did not add.
+    /// Returns an error if a stream contains work that the capture did not add.
     pub(super) fn join_all(&mut self) -> Result<(), CaptureError> {
         let streams = self.scope_work.len();
         for branch in 1..streams {
@@ -175,8 +174,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all kept regions stay in use for the lifetime of the graph. Regions whose loan
-    /// was forgotten also stay in use.
+    /// Records that all retained regions stay in use for the lifetime of the graph. Regions with a
+    /// forgotten loan also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

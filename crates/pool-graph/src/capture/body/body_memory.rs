@@ -1,4 +1,4 @@
-//! The memory and the streams that a body uses. A capture uses an arena and the session's streams,
+//! The memory and streams that a body uses. A capture uses an arena and the session's streams,
 //! whereas a dry run uses only addresses.
 
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 
-/// The source of a body's memory, and the state of its streams.
+/// The source of a body's memory, and the state of the body's streams.
 pub(super) enum BodyMemory {
-    /// A dry run, whose addresses do not refer to real memory. This number is the address of the
+    /// A dry run, whose addresses do not refer to real memory. The number is the address of the
     /// next temporary.
     Dry(u64),
-    /// A real capture, which is in progress in the driver.
+    /// A real capture in progress in the driver.
     Live(LiveCapture),
     /// The body has ended. Pools that outlive the body can no longer allocate memory.
     Over,
@@ -25,7 +25,7 @@ pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
     /// The event that makes one stream of the capture wait for another.
     pub(super) event: Arc<Event>,
-    /// The last nodes that the capture's own work has added to the streams.
+    /// The last nodes that the capture's own work has added to its streams.
     pub(super) frontiers: Frontiers,
 }
 
@@ -34,7 +34,7 @@ const DRY_BASE: u64 = 1 << 62;
 
 impl LiveCapture {
     /// Creates the state of a capture that allocates from the session's arena. `frontiers` contains
-    /// the last nodes of the streams.
+    /// the streams' last nodes.
     pub(crate) fn new(arena: &CudaArena, event: Arc<Event>, frontiers: Frontiers) -> Self {
         let arena = CudaArena::of_session(Arc::clone(arena.shared()));
         Self { arena, event, frontiers }

@@ -1,5 +1,5 @@
-//! The output of a body, except for the graph itself. The record includes the body's steps, the
-//! memory that they use, and the work that the body enqueued on streams.
+//! Everything that a body produces, except for the graph itself. The record includes the body's
+//! steps, the memory that they use, and the work that the body enqueued on streams.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::driver::KeptValues;
 
 /// The record of a body that has finished.
 pub(crate) struct BodyRecord {
-    /// The number of the capture that the record belongs to.
+    /// The number of the capture to which the record belongs.
     pub(crate) capture: u64,
-    /// The model of the order that the body's operations establish.
+    /// A model of the order in which the body's operations run.
     pub(crate) model: Model,
     /// The steps of the body.
     pub(crate) trace: Trace,
@@ -28,11 +28,11 @@ pub(crate) struct BodyRecord {
     pub(crate) spans: Vec<Span>,
     /// The body's uses of the session's leased blocks.
     pub(crate) shares: Shares,
-    /// The host memory that copies in the graph read from. The list contains the host arguments,
-    /// and the values that scopes and lent views have written to the device.
+    /// The host memory from which the graph's copies read. The list contains the host arguments and
+    /// the values that scopes and lent views have written to the device.
     pub(crate) host: Vec<Option<HostBuffer>>,
-    /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
-    /// scopes and lent views have written are not arguments, because writing them is not a step of
+    /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values
+    /// written by scopes and lent views are not arguments, because writing them is not a step of
     /// the body.
     pub(crate) arguments: Vec<Option<usize>>,
     /// The values that the body's work depends on. The graph shares ownership of these values.
@@ -56,7 +56,7 @@ impl BodyRecord {
         }
     }
 
-    /// Returns the number for the next temporary. Each number is used only once.
+    /// Returns the number of the next temporary. Each number is used only once.
     pub(super) fn name_temporary(&mut self) -> usize {
         self.temporaries += 1;
         self.temporaries - 1

@@ -1,10 +1,9 @@
-//! The source locations of calls that allocate memory in a body. The errors and records of a
-//! capture contain these locations.
+//! The source locations of the calls in a body that allocate memory. A capture's errors and records
+//! contain these locations.
 
 use std::panic::Location;
 
-/// A call in the user's program, consisting of the name of the called function and the source
-/// location of the call.
+/// A call in the user's program: the name of the called function and the call's source location.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallSite {
     pub(crate) call: Option<(&'static str, &'static Location<'static>)>,

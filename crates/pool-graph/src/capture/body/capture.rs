@@ -1,5 +1,5 @@
-//! The interface with which a body allocates memory, enqueues work on the session's streams, and
-//! orders uses of the same memory.
+//! The interface that a body uses to allocate memory, enqueue work on the session's streams, and
+//! order uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,12 +19,12 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::Kept;
 
 /// The interface that a body uses to access its capture or dry run. A body allocates temporaries
-/// from the arena and enqueues operations on the streams of the session.
+/// from the arena and enqueues operations on the session's streams.
 ///
-/// If several streams use the same memory, the capture orders these uses. A stream waits for the
+/// If several streams use the same memory, the capture orders those uses. A stream waits for the
 /// last writer before it reads the memory. Before a stream writes to the memory, it also waits for
-/// all readers. Streams that use different memory remain independent, unless [`wait`](Self::wait)
-/// orders them.
+/// all of the memory's readers. Streams that use different memory remain independent, unless
+/// [`wait`](Self::wait) orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
@@ -42,7 +42,7 @@ pub(crate) struct Operation<'o> {
 }
 
 impl<'c> Capture<'c> {
-    /// Creates the interface for a body from its account and the memory that the session keeps.
+    /// Creates the interface for a body from its account and the memory that the session holds.
     pub(crate) fn new(account: Account, kept: Kept<'c>) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
         Self { kept, account: SharedAccount::new(account), pools }
@@ -53,8 +53,8 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Drops the pools and then closes the account. As a result, a value that the body has leaked
-    /// cannot keep the record or the arena alive.
+    /// Drops the pools and then closes the account. Consequently, a value leaked by the body cannot
+    /// keep the record or the arena alive.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
@@ -63,26 +63,25 @@ impl<'c> Capture<'c> {
         record
     }
 
-    /// Returns `true` if the body runs as a dry run. A dry run enqueues no work on the session's
+    /// Returns `true` if this is a dry run of the body. A dry run enqueues no work on the session's
     /// streams, and its addresses do not refer to real memory.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.account.open().is_dry()
     }
 
-    /// Returns the first stream of the session, where the capture begins.
+    /// Returns the first stream of the session, on which the capture begins.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
     }
 
-    /// Returns a branch of the session. Branches are numbered from 0 in the order they were added
-    /// to the session.
+    /// Returns one of the session's branches. Branches are numbered from 0 in the order they were
+    /// added to the session.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NoSuchBranch`] if the session does not contain the requested
-    /// branch.
+    /// Returns [`CaptureError::NoSuchBranch`] if the session does not contain the requested branch.
     pub fn branch(&self, branch: usize) -> Result<CaptureStream, CaptureError> {
         let branches = self.branches();
         if branch < branches {
@@ -91,12 +90,12 @@ impl<'c> Capture<'c> {
         Err(CaptureError::NoSuchBranch { asked: branch, branches })
     }
 
-    /// Makes the stream `later` wait for all current work of the stream `earlier`.
+    /// Makes `later` wait for all current work on `earlier`.
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code. The call also fails if the arena's policy does not
-    /// support captures on several streams.
+    /// Returns an error if the driver call fails. The call also fails if the arena's policy does
+    /// not support captures on several streams.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
         let mut account = self.account.open();
@@ -106,7 +105,7 @@ impl<'c> Capture<'c> {
     }
 
     /// Records an operation, orders its stream after the earlier users of the same memory, and
-    /// enqueues it on this stream.
+    /// enqueues the operation there.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -123,12 +122,12 @@ impl<'c> Capture<'c> {
         }
         let begun = account.begin_move(stream);
         let streams = Arc::clone(account.streams());
-        // The closure `work` may run the caller's code, so the account must not be locked here.
+        // The `work` closure may run the caller's code, so the account must not be locked here.
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Failed work may already have added nodes that use the memory, so these nodes are recorded
-        // as well.
+        // Work that fails may already have added nodes that use the memory, so these nodes are
+        // recorded as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -136,7 +135,7 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Drops the pools of scopes and then joins every branch. The capture can still record the work
+    /// Drops the scopes' pools and then joins every branch. The capture can still record the work
     /// that the pools enqueue while they are dropped.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
@@ -165,7 +164,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Drops the pools and closes the account, even if the body has failed or panicked.
+/// Drops the pools and closes the account, even if the body failed or panicked.
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
         drop(self.finish());

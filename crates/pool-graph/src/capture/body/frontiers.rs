@@ -1,7 +1,7 @@
-//! The last nodes that a capture's own work has added to the capture's streams. If other code
-//! enqueues work on these streams, even through safe library calls, the work becomes part of the
-//! graph. No caller has promised that the memory of this node stays valid. The capture fails if
-//! this module detects such work.
+//! The last nodes that the capture's own work has added to its streams. If other code enqueues work
+//! on these streams, even through safe library calls, the work becomes part of the graph. For such
+//! a node, no caller has guaranteed that its memory stays valid. The capture fails if this module
+//! detects such work.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ enum Frontier {
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
-    /// Work is being added to the stream, or it is unknown whether work has been added.
+    /// The capture is adding work to the stream, or may have added some.
     Moving,
 }
 
 impl Frontiers {
-    /// Creates the state for `streams` streams. At the start, the first stream is being captured
-    /// and contains no nodes.
+    /// Creates the state for `streams` streams. Initially, the first stream is being captured and
+    /// contains no nodes.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
@@ -41,9 +41,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that a stream's last nodes are those that the capture has recorded, and returns their
-    /// handles. If `begun` is `true`, the stream must take part in the capture. On a stream outside
-    /// the capture, work would run immediately instead of being captured.
+    /// Checks that a stream's last nodes match those recorded by the capture, and returns their
+    /// handles. If `begun` is `true`, the stream must take part in the capture. Work on a stream
+    /// outside the capture would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -84,7 +84,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the handles of the last nodes that the capture itself has added to the stream.
+    /// Returns the handles of the stream's last nodes that the capture itself added.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),
@@ -92,7 +92,7 @@ impl Frontiers {
         }
     }
 
-    /// Returns the handles of the current last nodes of a captured stream.
+    /// Returns the handles of a captured stream's current last nodes.
     pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {
             Frontier::At(nodes) => Ok(nodes),

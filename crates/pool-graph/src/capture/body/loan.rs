@@ -1,5 +1,5 @@
 //! Device views of a capture's memory, for code that uses only device views and kernel launches.
-//! The memory is either a temporary or a block that the graph keeps.
+//! The memory is either a temporary or a block that the graph retains.
 
 use std::fmt;
 
@@ -17,15 +17,15 @@ use super::span::NodeOwner;
 use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
-/// A view of the capture's memory that is lent to a stream. The loan provides device views.
-/// Launches and copies can use these views together with views from a [scope](Capture::scope) on
-/// the same stream.
+/// A view of the capture's memory, lent to a stream. The loan provides device views. Launches and
+/// copies can use these views together with views from a [scope](Capture::scope) on the same
+/// stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
-/// ([`CaptureError::Lent`]), because the capture does not record how device views are used. When
-/// the loan is dropped, the capture orders its later operations on the memory after all uses of the
-/// loan's views. If the loan is forgotten with `mem::forget`, the memory stays lent until the
-/// capture ends.
+/// ([`CaptureError::Lent`]), because the capture does not record how the views are used. When the
+/// loan is dropped, the capture orders its later operations on the memory after all uses of the
+/// loan's views. If the loan is passed to `mem::forget`, the memory stays lent until the capture
+/// ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -54,7 +54,7 @@ use crate::capture::error::CaptureError;
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
     // The pool must be dropped before the guard, because the pool joins the other streams before
-    // the guard records the use. Rust drops fields in the order of their declaration.
+    // the guard records the use. Rust drops fields in declaration order.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
@@ -76,9 +76,9 @@ impl Drop for Lender {
 }
 
 impl Capture<'_> {
-    /// Lends a view to work that the capture cannot observe, such as launches and copies of device
-    /// views on a stream. The stream waits for the earlier users of the memory, and is recorded as
-    /// a writer of the memory.
+    /// Lends a view to work that the capture cannot observe, such as launches and copies that use
+    /// device views on a stream. The stream waits for the earlier users of the memory and is
+    /// recorded as a writer.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -100,9 +100,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::Lent`] if the memory is already lent, with
-    /// [`CaptureError::ForeignView`] if the view belongs to another capture, or with the driver's
-    /// error code.
+    /// Returns [`CaptureError::Lent`] if the memory is already lent, [`CaptureError::ForeignView`]
+    /// if the view belongs to another capture, or the driver's error.
     pub fn lend<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -111,8 +110,8 @@ impl Capture<'_> {
         self.lend_use(stream, view.address(), view.len(), view.write())
     }
 
-    /// Lends a read-only view of memory that the session owns. The same memory can be lent multiple
-    /// times at once, on one or several streams.
+    /// Lends a read-only view of memory that the session owns. The same memory can be lent several
+    /// times at once, on one or more streams.
     ///
     /// # Errors
     ///
@@ -135,11 +134,11 @@ impl Capture<'_> {
         let (uses, owner) = (&[of], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, of)?;
-        // SAFETY: only the value that is created here owns the pool. The pool returns a single view
-        // of the region's elements, and is dropped before the loan ends. Until the loan ends, the
-        // region is marked as lent and its view is borrowed, so neither the capture nor another
-        // pool uses it. A region that is only read is not marked as lent, but a `SharedLoan` does
-        // not provide a view for writing.
+        // SAFETY: only the value created here owns the pool. The pool returns a single view of the
+        // region's elements and is dropped before the loan ends. Until the loan ends, the region is
+        // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
+        // region. A region that is only read is not marked as lent, but a `SharedLoan` provides no
+        // view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -154,7 +153,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array exists for as long as the loan.
+    /// This method does not fail in practice, because the array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -163,7 +162,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array exists for as long as the loan.
+    /// This method does not fail in practice, because the array lives as long as the loan.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
@@ -179,7 +178,7 @@ impl<T: PodElement> SharedLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array exists for as long as the loan.
+    /// This method does not fail in practice, because the array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }

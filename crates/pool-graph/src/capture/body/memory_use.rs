@@ -1,9 +1,8 @@
-//! Declarations of the memory that an operation of a body uses.
+//! Declarations of the memory that a body's operations use.
 
 use std::marker::PhantomData;
 
-/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes the memory of a
-/// view.
+/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes a view's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'v> {
     pub(crate) capture: u64,

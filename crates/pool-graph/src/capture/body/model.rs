@@ -1,10 +1,10 @@
-//! A model of the order of operations in a capture. The model is built from the body's operations
-//! and the waits between its streams, and not from the driver's data. A dry run uses only this
-//! model. A capture uses the model to determine which waits are still necessary.
+//! A model of the order of a capture's operations. The model is built from the body's operations
+//! and the waits between its streams, not from the driver's data. A dry run uses only this model. A
+//! capture uses the model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 
-/// The streams of a capture and the operations on them. The capture begins on the first stream.
+/// A capture's streams and the operations on them. The capture begins on the first stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     lines: Vec<Line>,
@@ -15,21 +15,20 @@ pub(crate) struct Model {
     streams: Vec<u32>,
 }
 
-/// The model of one of the capture's streams.
+/// A model of one of the capture's streams.
 #[derive(Clone, Debug, Default)]
 struct Line {
     /// `true` once the stream has become part of the capture.
     begun: bool,
-    /// The numbers of the operations that the stream's next operation depends on.
+    /// The numbers of the operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each stream of the capture, the number of its operations that precede this stream's next
+    /// For each stream of the capture, the number of operations that precede this stream's next
     /// operation.
     seen: Vec<usize>,
 }
 
 impl Model {
-    /// Creates a model that contains `streams` streams and no operations. `streams` must be at
-    /// least 1.
+    /// Creates a model with `streams` streams and no operations. `streams` must be at least 1.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
         Self {
@@ -41,7 +40,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream and returns the operation's number.
+    /// Adds an operation to a stream and returns its number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -54,17 +53,17 @@ impl Model {
         operation
     }
 
-    /// Returns `true` if the stream `later` must wait for `earlier`, so that the next operation on
-    /// `later` follows all operations on `earlier`.
+    /// Returns `true` if `later` must wait for `earlier` before its next operation can follow all
+    /// operations on `earlier`.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);
         let behind = later_line.seen.iter().zip(&earlier_line.seen).any(|(own, other)| own < other);
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records that the stream `later` is about to wait for `earlier`, although the driver may
-    /// refuse the wait. If `later` is already part of the capture, the model does not rely on this
-    /// wait, and requires another wait when the order is needed.
+    /// Records that `later` is about to wait for `earlier`; the driver may still refuse the wait.
+    /// If `later` is already part of the capture, the model does not rely on this wait and requires
+    /// another one when the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);
@@ -73,7 +72,7 @@ impl Model {
         }
     }
 
-    /// Records that the stream `later` has waited for the stream `earlier`.
+    /// Records that `later` has waited for `earlier`.
     pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
         self.come_behind(later, earlier);
         let seen = self.lines[earlier].seen.clone();
@@ -84,8 +83,7 @@ impl Model {
         }
     }
 
-    /// Orders the next operation on the stream `later` after all operations on the stream
-    /// `earlier`.
+    /// Orders the next operation on `later` after all operations on `earlier`.
     fn come_behind(&mut self, later: usize, earlier: usize) {
         let frontier = self.lines[earlier].frontier.clone();
         self.lines[later].frontier.extend(frontier);

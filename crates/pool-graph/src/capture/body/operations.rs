@@ -21,7 +21,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code.
+    /// Returns an error if the driver call fails.
     pub fn fill_bytes<T: PodElement>(
         &self,
         stream: CaptureStream,
@@ -36,7 +36,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep the arena and this block alive.
+            // will keep both alive.
             unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -45,9 +45,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::LengthMismatch`] if the lengths differ, with
-    /// [`CaptureError::SameMemory`] if both views refer to the same memory, or with the driver's
-    /// error code.
+    /// Returns [`CaptureError::LengthMismatch`] if the lengths differ, [`CaptureError::SameMemory`]
+    /// if both views refer to the same memory, or the driver's error.
     pub fn copy<T: Element>(
         &self,
         stream: CaptureStream,
@@ -69,14 +68,14 @@ impl Capture<'_> {
             }
             // SAFETY: the memory of both views belongs to the arena or to leased blocks. The graph
             // will keep the arena and all of these blocks alive. The views refer to two different
-            // regions, which do not overlap while both of them are in use.
+            // regions that do not overlap while both are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
 
-    /// Copies elements from the host to the device during each replay. The graph stores its own
-    /// copy of the elements, and [`set_argument`](crate::CapturedGraph::set_argument) replaces
-    /// their values.
+    /// Copies elements from the host to the device in each replay. The graph stores its own copy of
+    /// the elements, and [`set_argument`](crate::CapturedGraph::set_argument) replaces their
+    /// values.
     ///
     /// # Errors
     ///
@@ -103,7 +102,7 @@ impl Capture<'_> {
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep the arena and this block alive. The graph will also own the host buffer.
+            // will keep both alive. The graph will own the host buffer as well.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
@@ -114,32 +113,31 @@ impl Capture<'_> {
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses during any replay must satisfy one of two conditions. The
-    /// first condition is that the memory belongs to the views in `uses`. The work must write only
-    /// to views that are declared as written. The second condition is that the memory belongs to
-    /// the caller or to the graph's state. The memory must stay valid, and no other code may use
-    /// it. The second condition must hold for as long as the graph exists, or until an
+    /// All memory that the work accesses in any replay must meet one of two conditions. The first
+    /// condition is that the memory belongs to the views in `uses`. The work may write only to
+    /// views that are declared as written. The second condition is that the memory belongs to the
+    /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
+    /// The second condition must hold as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
-    /// with `mem::forget` exists forever, and no code waits for its runs. If the graph's state
-    /// borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
-    /// dropped.
+    /// with `mem::forget` never ends, and no code waits for its runs. If the graph's state borrows
+    /// memory (`S` is not `'static`), the caller must also ensure that the graph is dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
-    /// may use the stream until the closure returns. The caller is responsible for all work that is
-    /// enqueued on the stream while the closure runs. Kernels that other threads launch are part of
-    /// this work. If the work fails halfway, the caller is also responsible for the nodes that the
+    /// may use the stream until the closure returns. The caller is responsible for all work
+    /// enqueued on the stream while the closure runs. This work includes kernels launched by other
+    /// threads. If the work fails halfway, the caller is also responsible for the nodes that the
     /// work has already added.
     ///
-    /// The modules of all launched kernels must stay loaded for as long as the graph lives. The
-    /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
-    /// replaced the work. The same applies to everything else that a replay uses, such as a library
-    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
-    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// The modules of all launched kernels must stay loaded as long as the graph lives. The modules
+    /// may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has replaced
+    /// the work. The same applies to everything else that a replay uses, such as a library handle
+    /// with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a clone of a
+    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
-    /// Fails with the error that `work` returned, with [`CaptureError::ForeignWork`] or
-    /// [`CaptureError::SharedBlock`], or with the driver's error code.
+    /// Returns the error from `work`, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`],
+    /// or the driver's error.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,
@@ -150,17 +148,16 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until no graph of this capture can run anymore. Examples of such values
-    /// are a cuBLAS handle, or a kernel's
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose module the driver would
-    /// otherwise unload. Functions that are launched with
-    /// [`Launch::launch`](pool_cuda::Launch::launch) are kept automatically.
+    /// Keeps a value alive until none of this capture's graphs can run anymore. Examples are a
+    /// cuBLAS handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction),
+    /// whose module the driver would otherwise unload. The capture keeps functions launched with
+    /// [`Launch::launch`](pool_cuda::Launch::launch) alive automatically.
     ///
     /// The value is dropped after the driver has destroyed the graph and the executable graph. The
     /// value may be dropped on any thread, but only while no session is capturing. An
-    /// [update](crate::CapturedGraph::update) replaces all kept values after earlier replays have
-    /// ended. If the capture fails or is a dry run, the value is dropped when the capture ends. If
-    /// the value's destructor panics, the panic is reported and then ignored.
+    /// [update](crate::CapturedGraph::update) replaces all of these values after earlier replays
+    /// have ended. If the capture fails or is a dry run, the value is dropped when the capture
+    /// ends. If the value's destructor panics, the panic is reported and then ignored.
     ///
     /// ```no_run
     /// use pool_cuda::cudarc::driver::{CudaFunction, LaunchConfig, PushKernelArg};
@@ -186,15 +183,15 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CudaError::Bookkeeping`](pool_cuda::CudaError::Bookkeeping) if the host is out
-    /// of memory. If the call fails, the value is dropped.
+    /// Returns [`CudaError::Bookkeeping`](pool_cuda::CudaError::Bookkeeping) if the host is out of
+    /// memory. If the call fails, the value is dropped.
     pub fn keep<T: Send + 'static>(&self, value: T) -> Result<(), CaptureError> {
         let values = self.account.open().values();
         values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
     }
 
-    /// Returns the host buffer that a copy in the graph reads from. Returns `None` if the copy has
-    /// 0 bytes, or in a dry run.
+    /// Returns the host buffer from which a copy in the graph reads. Returns `None` in a dry run,
+    /// or if the copy has 0 bytes.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

@@ -15,22 +15,23 @@ use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, KeptValues, StreamCapture};
 
-/// The pools of a body's scopes. There is one pool for each stream with an opened scope.
+/// The pools of a body's scopes. There is one pool for each stream on which a scope has been
+/// opened.
 pub(crate) struct Pools {
-    // Rust drops fields in the order of their declaration. The pools must be dropped before the
-    // stream that they use.
+    // Rust drops fields in declaration order. The pools must be dropped before the stream that they
+    // use.
     pub(super) scopes: Vec<Option<Pool<Cuda>>>,
     pub(super) dry: Option<DryStream>,
 }
 
-/// The stream that pools use in a dry run. This stream is always being captured, so launches on it
-/// never run. User code cannot end the capture through this stream, because the capture began on a
-/// different stream.
+/// The stream that pools use in a dry run. This stream is in capture mode for its whole lifetime,
+/// so launches on it never run. User code cannot end the capture through this stream, because the
+/// capture began on a different stream.
 pub(super) struct DryStream {
-    // Rust drops fields in the order of their declaration. Dropping the first two fields discards
-    // the capture and destroys the stream. Dropping `_under_way` afterwards allows eager pools to
-    // wait for the context again. Finally, dropping `_deferred` destroys the objects whose
-    // destruction was deferred until the end of the capture.
+    // Rust drops fields in declaration order. Dropping the first two fields discards the capture
+    // and destroys the stream. Dropping `_under_way` next lets eager pools wait for the context
+    // again. Finally, dropping `_deferred` destroys the objects whose destruction was deferred
+    // until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -38,14 +39,14 @@ pub(super) struct DryStream {
 }
 
 impl DryStream {
-    /// Creates a stream and begins to capture it. The capture shares ownership of `values`.
+    /// Creates a stream and begins capturing it. The capture shares ownership of `values`.
     pub(super) fn new(
         context: &Arc<CudaContext>,
         values: &Arc<KeptValues>,
     ) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may contain an error from an earlier call. `new_stream` did not cause this
-        // error, so the error is stored in the context again.
+        // The context may contain an error from an earlier call. This error did not come from
+        // `new_stream`, so it is stored in the context again.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
@@ -67,7 +68,7 @@ impl Pools {
 }
 
 /// Returns the configuration for the pools of a capture. Each block is allocated with exactly the
-/// requested size, because the body runs only once.
+/// requested size because the body runs only once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)
 }

@@ -1,5 +1,5 @@
 //! The memory regions that a body uses, and the last uses of each region. A region is either a
-//! temporary in the arena or memory that the graph keeps.
+//! temporary in the arena or memory that the graph retains.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use super::trace::Memory;
 use crate::base::block::GraphMemoryBlock;
 use crate::base::range::LeasedRange;
 
-/// A range of memory that operations of a body use.
+/// A range of memory that a body's operations use.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// The name that identifies the region in the body's steps.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// The size of the region in bytes. If the region is a temporary, this size is a multiple of
-    /// the granule.
+    /// The region's size in bytes. If the region is a temporary, its size is a multiple of the
+    /// granule.
     pub(crate) bytes: u64,
     /// The offset of the region in the arena, or `None` if the region is outside the arena.
     pub(crate) offset: Option<u64>,
-    /// The number of the model's operation that allocated the region.
+    /// The number that the model gave to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the last nodes on the stream when the region was allocated. All uses of the
-    /// region follow these nodes.
+    /// The handles of the stream's last nodes at the time when the region was allocated. All uses
+    /// of the region come after these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write. Before the first write, the field contains the stream that the
-    /// region was allocated on.
+    /// The stream of the last write. Before the first write, this field contains the stream on
+    /// which the region was allocated.
     pub(crate) writer: usize,
     /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,
@@ -33,38 +33,38 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, as the blocks of scopes do.
+    /// `true` if the memory stays in use until the capture ends, as do the blocks of scopes.
     pub(crate) kept: bool,
-    /// `true` while the region is lent to a device view. The uses of a lent view are not recorded.
+    /// `true` while the region is lent to a device view. Uses of a lent view are not recorded.
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The additional record of the region's uses. The record exists only for memory that the
+    /// Further details about the region's uses. These details exist only for memory that the
     /// session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// The additional record of a region's uses.
+/// Further details about a region's uses.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
-    /// The region has no additional record, because the session does not own it.
+    /// There are no further details, because the session does not own the region.
     Unlisted,
-    /// The region has no additional record, because the session owns it and no graph writes to it.
+    /// There are no further details, because the session owns the region and no graph writes to it.
     /// The uses of the region do not wait for each other.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
-    /// checks that each group of uses follows the previous group.
+    /// checks that each group of uses follows the previous one.
     Listed(Vec<UseGroup>),
 }
 
-/// A group of uses that may run in any order. A group consists of a single write, or of any number
-/// of reads.
+/// A group of uses that may run in any order. A group consists of a single write or any number of
+/// reads.
 #[derive(Clone, Debug)]
 pub(crate) struct UseGroup {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the last nodes that belong to these uses.
+    /// The handles of the last nodes among these uses.
     pub(crate) until: Vec<u64>,
 }
 
@@ -79,28 +79,28 @@ pub(crate) struct ArenaRange {
 /// The uses of a region on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// The number of the operation that used the region last, as assigned by the model.
+    /// The number that the model assigned to the last operation that uses the region.
     pub(crate) operation: usize,
-    /// The handles of the nodes that use the region and that the capture itself added. The list is
-    /// empty in a dry run.
+    /// The handles of the nodes that use the region and were added by the capture itself. The list
+    /// is empty in a dry run.
     pub(crate) known: Vec<u64>,
     /// The handles of the last nodes on this stream that use the region. Each node that uses the
     /// region is one of these nodes or precedes one of them. If an operation uses the region, the
-    /// list contains the nodes of this operation. If the region is lent, the list contains the last
-    /// nodes of the stream, which has waited for all users of the view.
+    /// list contains that operation's nodes. If the region is lent, the list contains the last
+    /// nodes of the stream; the stream has waited for all users of the view.
     pub(crate) until: Vec<u64>,
 }
 
 impl Region {
     /// Creates a temporary that occupies a range of the arena. All uses of the temporary on
-    /// `stream` follow the nodes `after`.
+    /// `stream` follow the `after` nodes.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
         Self { offset: Some(offset), after, writer: stream, ..own }
     }
 
-    /// Creates the region for a block that the graph keeps.
+    /// Creates the region for a block that the graph retains.
     pub(crate) fn block(block: &GraphMemoryBlock) -> Self {
         Self::new(Memory::Block(block.id()), block.address(), block.size())
     }
@@ -118,7 +118,7 @@ impl Region {
         matches!(self.access, RegionAccess::ReadOnly)
     }
 
-    /// Returns the groups of uses of a region that the session owns and graphs may write to.
+    /// Returns a region's groups of uses if the session owns the region and graphs may write to it.
     /// Returns `None` for any other region.
     pub(crate) fn use_groups(&self) -> Option<&[UseGroup]> {
         match &self.access {
@@ -150,7 +150,7 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams that an operation must wait for before it uses the region.
+    /// Returns the streams for which an operation must wait before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
@@ -211,7 +211,7 @@ fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the last nodes of the region's uses. If the use added no nodes, the method changes
+    /// Sets the last nodes that use the region. If the use added no nodes, this method changes
     /// nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {

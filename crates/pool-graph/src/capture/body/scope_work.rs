@@ -1,5 +1,5 @@
-//! The work of scopes and lent views on one stream. The account records this work as a whole, and
-//! not each operation.
+//! The work of scopes and lent views on one stream. The account records this work as a whole
+//! instead of recording each operation.
 
 use super::call_site::CallSite;
 
@@ -8,14 +8,14 @@ use super::call_site::CallSite;
 pub(super) struct ScopeWork {
     /// The number of open scopes and lent views on the stream.
     pub(super) guards: usize,
-    /// The number of spans that had been completed when the current span began, and the last nodes
-    /// of the stream at that time.
+    /// The number of completed spans when the current span began, and the stream's last nodes at
+    /// that time.
     pub(super) begun: usize,
     pub(super) before: Vec<u64>,
     /// `true` if a scope is open on the stream.
     pub(super) scope: bool,
     /// The call that opened the most recent scope on the stream.
     pub(super) site: CallSite,
-    /// The other streams that use memory from these scopes or from lent views.
+    /// The other streams that use memory from this stream's scopes or lent views.
     pub(super) touched: Vec<usize>,
 }

@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. A capture's scopes use the same [`Scope`] and device views as
-//! eager code, but their pools allocate blocks from the capture's memory.
+//! Scopes in a capture's body. A capture's scopes use the same [`Scope`] and device views as eager
+//! code, but their pools allocate blocks from the capture's memory.
 
 use std::sync::Arc;
 
@@ -39,43 +39,42 @@ impl<'c> Capture<'c> {
     /// }
     /// ```
     ///
-    /// Each stream of the session uses a single pool for its scopes. The capture creates this pool
-    /// when `scope` is first called, and keeps the pool until the capture ends. Consecutive scopes
-    /// reuse the blocks of the pool, as they do in eager code. Each block remains a region of the
-    /// arena *for the rest of the capture*. No other temporary can use the bytes of a block,
-    /// because the capture does not record which kernels use the block. If the pool frees a block
-    /// because a slot grows or because `trim` is called, only this pool can reuse the block. The
-    /// result of a [probe](crate::CaptureSession::probe) includes the bytes that the scopes need.
-    /// For a body with many large temporaries, [`acquire`](Self::acquire) needs less memory,
-    /// because temporaries that are not in use at the same time can share bytes.
+    /// Each of the session's streams has a single pool for its scopes. The capture creates this
+    /// pool on the first call to `scope` and retains it until the capture ends. Consecutive scopes
+    /// reuse the pool's blocks, as they do in eager code. Each block remains a region of the arena
+    /// *for the rest of the capture*. No other temporary can use a block's bytes, because the
+    /// capture does not record which kernels use the block. If the pool frees a block during a call
+    /// to `trim` or because a slot grows, only this pool can reuse the block. The result of a
+    /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
+    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
+    /// temporaries that are not in use at the same time can share bytes.
     ///
     /// [`lend`](Self::lend) makes the graph's blocks and the capture's temporaries available to a
     /// scope.
     ///
-    /// A scope and its views do not support the operations `copy_to_vec`, `copy_to_host`,
-    /// `copy_from_host` and `acquire_from`. These operations fail with [`CudaError::Capturing`],
-    /// because they wait for the device or access host memory that the graph does not own. Instead
-    /// of `copy_from_host` and `acquire_from`, use the capture's own
-    /// [`copy_from_host`](Self::copy_from_host) method.
+    /// A scope and its views do not support `copy_to_vec`, `copy_to_host`, `copy_from_host`, and
+    /// `acquire_from`. These operations fail with [`CudaError::Capturing`], because they wait for
+    /// the device or access host memory that the graph does not own. Instead of `copy_from_host`
+    /// and `acquire_from`, use the [`copy_from_host`](Self::copy_from_host) method of the capture.
     ///
-    /// **Other streams.** A view can be used on another stream of the session with
-    /// `view.on(&stream)`. If the other stream is not part of the capture yet, it becomes part of
-    /// the capture. When the scope ends, the scope's stream waits for the other stream. Streams
-    /// that do not belong to the session are rejected. In a dry run, `on` accepts only the streams
-    /// of scopes. A body that supports dry runs therefore opens a scope `inner` on the branch, and
-    /// calls `view.on(inner.context().stream())`.
+    /// **Other streams.** To use a view on another stream of the session, call `view.on(&stream)`.
+    /// If that stream is not part of the capture yet, it joins the capture. When the scope ends,
+    /// its stream waits for the other stream. The capture rejects streams that do not belong to the
+    /// session. In a dry run, `on` accepts only the streams of scopes. A body that supports dry
+    /// runs therefore opens a scope named `inner` on the branch and calls
+    /// `view.on(inner.context().stream())`.
     ///
-    /// **Kernels.** The graph keeps the functions that `scope.launch` launches, so the caller may
+    /// **Kernels.** The graph keeps functions launched with `scope.launch` alive, so the caller may
     /// drop them. If a kernel is launched in any other way, pass its function to
     /// [`keep`](Self::keep).
     ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses do not refer to real
     /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
-    /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
-    /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
-    /// and fills if their addresses do not refer to real memory. The probe returns the driver's
-    /// error if the driver rejects a copy or a fill. The copies and fills that the views provide
-    /// avoid this error.
+    /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel launched on one of
+    /// the session's own streams would actually run. A driver may reject cudarc's own copies and
+    /// fills if their addresses do not refer to real memory. If the driver rejects a copy or a
+    /// fill, the probe returns the driver's error. The copies and fills of the views avoid this
+    /// error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -104,14 +103,14 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. If the capture refuses
-    /// to allocate a block for the pool, the pool's error does not state the reason. `scope`
-    /// returns the original error, which is [`CaptureError::Diverged`] or an error from the arena.
-    /// If a scope is already open on the same stream, the call fails with
-    /// [`CaptureError::ScopeOpen`]. Otherwise, the call fails with the driver's error code.
+    /// An error from `body` takes precedence over all other errors. If the capture refuses to
+    /// allocate a block for the pool, the pool's error does not contain the reason. In this case,
+    /// `scope` returns the original error: [`CaptureError::Diverged`] or an error from the arena.
+    /// If a scope is already open on the same stream, the call returns [`CaptureError::ScopeOpen`].
+    /// If a driver call fails, the call returns the driver's error.
     ///
-    /// Ending a scope is also a step of the body. This step may differ from the planned step, for
-    /// example if the body ignores an error. If the steps differ, the next step or the end of the
+    /// Ending a scope is also a step of the body. This step may differ from the planned one, for
+    /// example if the body ignores an error. If this step differs, the next step or the end of the
     /// capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
@@ -121,7 +120,7 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // If the body panics, the pool is dropped before `opened`, and joins the other streams with
+        // If the body panics, the pool is dropped before `opened` and joins the other streams with
         // the scope's stream.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
@@ -130,7 +129,7 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with an error from the scope's pool, which does not state
+            // The body may have failed with an error from the scope's pool that does not contain
             // the original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
@@ -174,8 +173,8 @@ impl<'c> Capture<'c> {
 }
 
 /// Makes the pool's stream wait for all other streams that used the pool's memory. Returns the
-/// first error that has occurred. The error may stem from a failed wait between streams, after
-/// which a kernel may have received the address 0.
+/// first error that occurred. The cause may be a failed wait between streams; after such a failure,
+/// a kernel may have received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let pending = |stream: &DeviceStream| stream.take_pending_error().map_or(Ok(()), Err);
     let before = pending(stream);
@@ -192,7 +191,7 @@ struct OpenScopeGuard<'a> {
 impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize, site: CallSite) -> Result<Self, CaptureError> {
         capture.account.open().open_scope(stream, site)?;
-        // From this point on, dropping `guard` closes the scope.
+        // From here on, dropping `guard` closes the scope.
         let guard = Self { capture, stream };
         capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
         Ok(guard)

@@ -1,4 +1,4 @@
-//! An account that a capture shares with the pools of its body.
+//! An account shared by a capture and its body's pools.
 
 use std::sync::Arc;
 
@@ -6,19 +6,18 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::account::Account;
 
-/// An account that is shared by a [`Capture`](crate::Capture), the pools of its scopes, and its
-/// lent views.
+/// An account shared by a [`Capture`](crate::Capture), the pools of its scopes, and its lent views.
 ///
-/// The account cannot be passed as `&mut Account`, because a scope's pool stores the account in a
+/// The account cannot be passed as `&mut Account`, because a scope's pool stores it in a
 /// [`BlockSource`](pool_cuda::BlockSource) while the body uses a `&Capture`. The account cannot be
 /// stored in a `RefCell` either, because `BlockSource` requires `Send`. All code that uses the
 /// account runs on the same thread, so no call ever waits for the lock.
 ///
-/// **While the account is locked, no code of the body runs, and no pool is used, created or
-/// dropped.** Code of the body could lock the account again, which would cause a deadlock. While
-/// the account is locked, the only code that runs belongs to this crate, the arena, the host's
-/// allocator or the driver. The allocator and the driver cannot access the account, because only
-/// its capture, its scopes and its lent views refer to it.
+/// **While the account is locked, no code from the body runs, and no pool is used, created, or
+/// dropped.** The body's code could lock the account again and cause a deadlock. While the account
+/// is locked, only code from this crate, the arena, the host's allocator, or the driver runs. The
+/// allocator and the driver cannot access the account, because only its capture, scopes, and lent
+/// views refer to it.
 #[derive(Clone)]
 pub(super) struct SharedAccount(Arc<Mutex<Account>>);
 

@@ -1,19 +1,19 @@
-//! The block sources for the pools of a body. A pool obtains its blocks either from the capture's
-//! arena or from a lent view. In this crate, only this module implements the unsafe trait
-//! `BlockSource` of `pool-cuda`.
+//! The block sources for the pools of a body. A pool gets its blocks either from the capture's
+//! arena or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe trait
+//! `BlockSource`.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
-//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and of
-//!   the blocks therefore stays valid as long as work of the capture may run. Work of a failed
+//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and
+//!   the blocks therefore stays valid as long as the capture's work may run. The work of a failed
 //!   capture never runs.
-//! - **Each region that a scope's pool allocates is kept** until the capture ends. The region is
-//!   not returned to the arena, and the account records that it is in use. Therefore, no later
-//!   temporary uses the same bytes. All earlier uses of these bytes end before the stream uses the
+//! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
+//!   region is not returned to the arena, and the account records that it is in use. Therefore, no
+//!   later temporary uses its bytes. All earlier uses of these bytes end before the stream uses the
 //!   region, and the verifier checks this order in the graph.
-//! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own the
-//!   functions that were launched through its pools. If a function cannot be stored in
-//!   `KeptValues`, the capture fails.
+//! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
+//!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
+//!   capture fails.
 //! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
 //!   whose capture is discarded.
 
@@ -31,7 +31,7 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// A body's account, and the number of the stream that one of the body's pools uses.
+/// A body's account, and the number of the stream that one of its pools uses.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
@@ -46,14 +46,14 @@ pub(crate) struct FromArena {
 /// The blocks that a pool has allocated from the arena.
 #[derive(Default)]
 struct Blocks {
-    /// The size of each block in bytes, keyed by the block's address.
+    /// The size of each block in bytes, keyed by block address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
     /// uses of these blocks, so a new use follows all earlier uses.
     idle: BTreeSet<(u64, u64)>,
 }
 
-/// A block source with a single block, which is the region of a lent view.
+/// A block source with a single block: the region of a lent view.
 pub(crate) struct FromView {
     place: BodyStream,
     address: u64,
@@ -92,7 +92,7 @@ impl FromView {
 }
 
 impl BodyStream {
-    /// Returns an error that the pool can return, and records the original error for the end of the
+    /// Returns an error that the pool can return, and stores the original error for the end of the
     /// scope. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
@@ -121,8 +121,8 @@ impl BodyStream {
         })
     }
 
-    /// Keeps a function so that its module stays loaded. If the function cannot be kept, the
-    /// capture fails.
+    /// Keeps a function alive so that its module stays loaded. If the function cannot be stored,
+    /// the capture fails.
     fn keep_function(&self, function: &CudaFunction) {
         let values = self.account.open().values();
         if let Some(Err(error)) = values.map(|values| values.keep_function(function)) {
@@ -132,7 +132,7 @@ impl BodyStream {
 
     /// # Safety
     ///
-    /// The caller must satisfy the safety requirements of [`BlockSource::write`].
+    /// The caller must uphold the safety contract of [`BlockSource::write`].
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let streams = {
             let account = self.account.open();
@@ -143,22 +143,22 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller promises that the range may be written, and the graph owns the memory
-        // of the range. The graph will also own the host buffer, so the buffer outlives the copy.
+        // SAFETY: the caller guarantees that the range may be written, and the graph owns its
+        // memory. The graph will own the host buffer as well, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
     }
 }
 
-// SAFETY: all blocks are regions of the arena, which start at multiples of 256 and belong to this
-// pool until the end of the capture. The pool reuses a freed block only in the order of its single
-// stream, after all earlier uses of that block. The arena's memory lives as long as the graph. This
-// memory belongs to the context of the session's streams, which was checked when the session
-// received the arena. The addresses of a dry run do not refer to real memory, but the work that
-// uses them is captured and never executed. The capture's `KeptValues` own each launched function.
-// `owner` returns the number of the capture. The account's lock is held only while the account is
-// read or changed, and no method uses the pool.
+// SAFETY: all blocks are regions of the arena that start at multiples of 256 and belong to this
+// pool until the capture ends. The pool reuses a freed block only in its stream's order, after all
+// earlier uses of that block. The arena's memory lives as long as the graph. This memory belongs to
+// the context of the session's streams, as was checked when the session received the arena.
+// Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
+// never executed. The capture's `KeptValues` own each launched function. `owner` returns the number
+// of the capture. The account's lock is held only while the account is read or changed, and no
+// method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -172,7 +172,7 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Makes a block available for reuse by this pool. Blocks are not returned to the arena,
+    /// Makes a block available to this pool for reuse. Blocks are not returned to the arena,
     /// because the capture does not record which kernels use them.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
@@ -190,16 +190,16 @@ unsafe impl BlockSource for FromArena {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that this range may be written.
+        // SAFETY: the caller guarantees that this range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }
 
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
-// function. The work of a dry run is never executed. The only block is the region that this source
-// was created with, and only the view that the pool returns uses this region. The pool requests one
-// more word than the view needs. The block may be one word too short, but no work accesses memory
-// beyond the end of the view.
+// function. Work from a dry run is never executed. The only block is the region with which this
+// source was created, and only the view that the pool returns uses it. The pool requests one word
+// more than the view needs. The block may be one word too short, but no work accesses memory beyond
+// the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -224,7 +224,7 @@ unsafe impl BlockSource for FromView {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that this range may be written.
+        // SAFETY: the caller guarantees that this range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }

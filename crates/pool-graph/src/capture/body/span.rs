@@ -1,5 +1,5 @@
-//! The work that a capture enqueues on its streams, divided into spans. Each span stores the last
-//! nodes of its stream before and after the span, and the owner of the nodes in between.
+//! A capture's work on its streams, divided into spans. Each span stores the last nodes of its
+//! stream before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 
@@ -10,34 +10,33 @@ pub(crate) struct Span {
     pub(crate) begun: usize,
     pub(crate) before: Vec<u64>,
     pub(crate) after: Vec<u64>,
-    /// The owner of the nodes that were added during this span.
+    /// The owner of the nodes added during this span.
     pub(crate) owner: NodeOwner,
 }
 
 /// The owner of a span's nodes. The owner is responsible for all memory that the nodes access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture itself owns the nodes of the span, and has added exactly these nodes.
+    /// The capture itself owns the span's nodes, and has added exactly these nodes.
     Put(Vec<PutNode>),
-    /// A scope or a lent view owns the nodes of the span. The nodes of the span are kernel
-    /// launches, or fills and copies that access only the graph's memory.
+    /// A scope or a lent view owns the span's nodes. The span's nodes are kernel launches, or fills
+    /// and copies that access only the graph's memory.
     Scope,
-    /// The caller of `enqueue` owns all nodes of the span.
+    /// The caller of `enqueue` owns all of the span's nodes.
     Caller,
 }
 
-/// A node that an operation has added. The node's kind and the memory in its parameters are stored
-/// with the node.
+/// A node added by an operation. The node's kind and the memory in its parameters are stored with
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,
-    /// The address and size of each memory range that the node's parameters refer to, in ascending
-    /// order.
+    /// The address and size of each memory range in the node's parameters, in ascending order.
     pub(crate) names: Vec<(u64, u64)>,
 }
 
 impl NodeOwner {
-    /// The owner of a span that contains no nodes, such as a wait between streams.
+    /// The owner of a span without nodes, such as a wait between streams.
     pub(crate) const NOTHING: Self = Self::Put(Vec::new());
 
     /// Returns the owner for an operation that adds a single node. An operation on 0 bytes adds no

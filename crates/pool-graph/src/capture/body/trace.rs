@@ -1,5 +1,5 @@
-//! The steps of a body, stored as a sequence of hashes. Comparing the hashes reveals the step at
-//! which a capture differs from the dry run of its plan.
+//! A body's steps, stored as a sequence of hashes. Comparing the hashes shows at which step a
+//! capture differs from the dry run that its plan was made from.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -11,35 +11,35 @@ use crate::base::block::BlockId;
 pub(crate) enum BodyStep {
     /// The body allocated a temporary.
     Acquire { stream: usize, bytes: u64 },
-    /// The pool of a scope allocated a block.
+    /// A scope's pool allocated a block.
     Block { stream: usize, bytes: u64 },
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
     /// with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument was assigned its number. Arguments are numbered from 0.
+    /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },
     /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },
 }
 
-/// A name for memory that a step uses. The name is unique within the body, and is the same in every
-/// run of the body.
+/// A name for memory that a step uses. The name is unique within the body and stays the same in
+/// every run of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// A temporary or a block of a scope. Temporaries and blocks of scopes are numbered together
-    /// from 0.
+    /// A temporary, or a block of a scope. Temporaries and scope blocks share one sequence of
+    /// numbers that starts at 0.
     Temporary(usize),
-    /// A block of a graph memory pool. A step that uses a different block is a different step,
-    /// because graphs may share blocks.
+    /// A block of a graph memory pool. A step that uses a different block counts as a different
+    /// step, because graphs may share blocks.
     Block(BlockId),
     /// Memory that the session owns. The number is an index into the session's list of owned
     /// memory.
     Owned(usize),
 }
 
-/// The trace of a body, which stores a hash of each step and all steps before it.
+/// A body's trace, which stores a hash for each step together with all steps before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,
@@ -56,15 +56,14 @@ impl Trace {
         self.after.len()
     }
 
-    /// Returns the number of the first step that differs between two traces. Steps are numbered
-    /// from 1. If one trace is a prefix of the other, the first additional step counts as
-    /// different.
+    /// Returns the number of the first step in which two traces differ. Steps are numbered from 1.
+    /// If one trace is a prefix of the other, the first extra step counts as different.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Returns `true` if the steps of this trace are a prefix of the other trace.
+    /// Returns `true` if this trace is a prefix of the other trace.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,

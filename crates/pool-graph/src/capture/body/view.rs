@@ -1,5 +1,5 @@
-//! Views of a body's temporaries and of memory that the graph keeps. A view borrows the capture, so
-//! it cannot outlive the body.
+//! Views of a body's temporaries and of memory that the graph retains. A view borrows the capture,
+//! so it cannot outlive the body.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,8 +17,8 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::check_block;
 use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 
-/// A view of device memory in the body of a capture. The memory is either a temporary or a block
-/// that the graph keeps. The bytes of a temporary may be reused after the view is dropped.
+/// A view of device memory in a capture's body. The memory is either a temporary or a block that
+/// the graph retains. A temporary's bytes may be reused after its view is dropped.
 ///
 /// A view stores an address and a length. Dropping the view ends the use of its memory.
 #[must_use]
@@ -46,8 +46,8 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements == 0
     }
 
-    /// Returns the view's address on the device, which can be passed to kernels. In a dry run, no
-    /// memory exists at this address.
+    /// Returns the view's address on the device; the address can be passed to kernels. In a dry
+    /// run, no memory exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
@@ -66,7 +66,7 @@ impl<'c, T> CaptureView<'c, T> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        // The multiplication cannot overflow, because the size was checked when the view was
+        // This multiplication cannot overflow, because the size was checked when the view was
         // created.
         self.elements * size_of::<T>()
     }
@@ -77,9 +77,9 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
-/// The size of a temporary, which is either a number of elements (`usize`), or a stream together
-/// with a number of elements (`(CaptureStream, usize)`). If a stream is given, the temporary is
-/// first used on that stream.
+/// The size of a temporary: either a number of elements (`usize`), or a stream and a number of
+/// elements (`(CaptureStream, usize)`). If a stream is given, the temporary is first used on that
+/// stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the size of a temporary",
     label = "not a size",
@@ -91,8 +91,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use and the number of elements. If the first use is on
-        /// the session's first stream, the returned stream is `None`.
+        /// Returns the stream of the first use, and the number of elements. If the first use is on
+        /// the session's first stream, the stream is `None`.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }
@@ -115,8 +115,8 @@ impl sealed::Temporary for (CaptureStream, usize) {
 
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
-    /// session's first stream, or must follow the current work on that stream. If the temporary is
-    /// first used on another stream, pass `(stream, elements)`. The contents of the temporary are
+    /// session's first stream, or must follow the current work on that stream. If you first use the
+    /// temporary on another stream, pass `(stream, elements)`. The contents of the temporary are
     /// unspecified.
     ///
     /// # Errors
@@ -140,13 +140,13 @@ impl<'c> Capture<'c> {
         Ok(CaptureView::new(self, region, elements))
     }
 
-    /// Returns a view of a pool's block. The graph can use this block to exchange data with other
-    /// code. The view contains all elements that fit completely into the block.
+    /// Returns a view of a pool's block. The graph can use this block to share data with other
+    /// code. The view contains all elements that fit entirely into the block.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NotLeased`] if no lease of the session contains the block, or
-    /// with [`CaptureError::WrongContext`] if the block belongs to another device.
+    /// Returns [`CaptureError::NotLeased`] if none of the session's leases contains the block, or
+    /// [`CaptureError::WrongContext`] if the block belongs to another device.
     pub fn block<T: Element>(
         &'c self,
         block: &GraphMemoryBlock,
@@ -162,7 +162,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// A read-only view of memory that the session owns, in the body of a capture.
+/// A read-only view of memory that the session owns, for use in a capture's body.
 ///
 /// A `SharedView` can be passed to any method that only reads a [`CaptureView`], but it provides no
 /// method for writing.
@@ -191,7 +191,7 @@ impl<'c, T> Deref for SharedView<'c, T> {
     }
 }
 
-/// A view that can be read, which is either a [`CaptureView`] or a [`SharedView`].
+/// A view that can be read: a [`CaptureView`] or a [`SharedView`].
 pub trait ReadView<T>: read_view::ReadView<T> {}
 
 mod read_view {
@@ -232,7 +232,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NotOwned`] if the slice belongs to another session.
+    /// Returns [`CaptureError::NotOwned`] if the slice belongs to another session.
     pub fn owned<T: Element>(
         &'c self,
         slice: &OwnedSlice<T>,

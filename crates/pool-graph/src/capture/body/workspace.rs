@@ -1,5 +1,5 @@
-//! Workspaces for libraries. A library stores the address of its workspace and uses the workspace
-//! in each call, so the workspace belongs to the graph.
+//! Workspaces for libraries. A library stores its workspace's address and uses the workspace in
+//! each call, so the workspace must belong to the graph.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,18 +11,18 @@ use super::names::CaptureStream;
 use super::view::rounded;
 use crate::capture::error::CaptureError;
 
-/// A library workspace in the graph's memory, for use in the body of a capture.
+/// A library workspace in the graph's memory, for use in a capture's body.
 ///
-/// A library allocates a workspace during its calls, unless the user has set one. In a capture,
-/// this allocation would become a memory node, and a session rejects graphs with memory nodes
+/// A library allocates a workspace during its calls unless the user has set one. In a capture, such
+/// an allocation would become a memory node, and a session rejects graphs with memory nodes
 /// ([`CaptureError::MemoryNodes`]). A body must therefore set the workspace before its first call
-/// to the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the
-/// handle's workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
+/// to the library. For cuBLAS, the body must call `cublasSetStream`, which removes the handle's
+/// workspace, before it calls `cublasSetWorkspace` with [`address`](Self::address) and
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
 /// as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// After the capture, the handle's stream must be set again before the handle is used eagerly.
-/// Setting the stream detaches the handle from the workspace, which belongs to the graph.
+/// After the capture, set the handle's stream again before you use the handle eagerly. Setting the
+/// stream detaches the handle from the graph's workspace.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -61,7 +61,7 @@ pub struct Workspace<'c> {
 
 impl<'c> Capture<'c> {
     /// Allocates a workspace for a library handle that uses this stream. The workspace remains part
-    /// of the footprint for the lifetime of the graph.
+    /// of the footprint for the graph's lifetime.
     ///
     /// # Errors
     ///
@@ -83,21 +83,21 @@ impl<'c> Capture<'c> {
 }
 
 impl Workspace<'_> {
-    /// Returns the workspace's address on the device, which is a multiple of 256. In a dry run, no
-    /// memory exists at this address.
+    /// Returns the workspace's address on the device, a multiple of 256. In a dry run, no memory
+    /// exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
     }
 
-    /// Returns the size of the workspace in bytes.
+    /// Returns the workspace's size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Declares that a library call uses the workspace. Calls that use the workspace on different
-    /// streams run one after the other.
+    /// Declares that a library call uses the workspace. Library calls that use the workspace on
+    /// different streams run one after the other.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         let capture = self.capture.account.open().number();

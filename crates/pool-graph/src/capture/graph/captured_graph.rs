@@ -27,50 +27,51 @@ use crate::verify::Verification;
 ///
 /// # Why this is sound
 ///
-/// - *The graph owns the memory at every address in its nodes.* Safe code can use only two kinds of
-///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
-///   use. The second kind refers to blocks that are kept by one of the session's leases. A caller
-///   that enqueues other work must use `unsafe` code, and promises that the memory of this work
-///   stays valid. The capture detects work that was enqueued on its streams without using the
-///   capture. To detect such work, the capture records the last nodes of each stream. In addition,
-///   every node of the graph must belong to an operation of the capture. No other code can end the
+/// - *The graph owns the memory at every address in its nodes.* In a capture, safe code can use
+///   only two kinds of views. The first kind refers to the arena, and only graphs on the same
+///   stream use the arena. The second kind refers to blocks that one of the session's leases keeps
+///   alive. A caller that enqueues other work must use `unsafe` code and guarantees that the memory
+///   used by this work stays valid. The capture detects work that other code enqueued on its
+///   streams. To detect such work, the capture records each stream's last nodes. In addition, every
+///   node of the graph must belong to an operation of the capture. No other code can end the
 ///   capture and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
-///   allocated again. Resetting an arena invalidates its leases, and graphs that hold one of these
-///   leases can no longer be replayed.
+///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease
+///   can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
-///   Dropping the graph first synchronizes this stream. The executable graph, the graph, the state
-///   and the leases are dropped afterwards, in this order. If another thread is capturing at this
-///   time, the state and the leases are dropped immediately. The driver's objects are destroyed
-///   only after that capture has ended. If the stream cannot be synchronized, nothing is freed.
-///   Synchronization fails while the stream is being captured explicitly, or if the driver returns
-///   an error and the context still exists.
+///   Dropping the graph first synchronizes this stream. Afterwards, the executable graph, the
+///   graph, the state, and the leases are dropped in this order. If another thread is capturing at
+///   that time, the state and the leases are dropped immediately. The driver's objects are
+///   destroyed only after that capture has ended. If the stream cannot be synchronized, nothing is
+///   freed. Synchronization fails while the stream is being captured explicitly, or if the driver
+///   returns an error although the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
-///   different streams may share a block only if none of these graphs writes to the block. The
-///   capture checks this condition before each operation that writes, even during an update.
-/// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back.
-///   The verifier has checked that full edges order all temporaries that share bytes.
-/// - *An update takes effect completely or not at all.* An update is a separate capture that uses
-///   the graph's memory. The body of the update performs the same steps as before, and the result
-///   is verified in the same way as the first capture. The old nodes and their host memory are
-///   destroyed only when no run uses them. At that point, all earlier runs have completed, and all
-///   later runs use the new nodes. If the driver does not report whether the update took place, the
-///   graph keeps the host memory of both the old and the new nodes.
+///   different streams may share a block only if none of them writes to it. The capture checks this
+///   condition before each write operation, even during an update.
+/// - *Within a run, each byte has only one user at a time.* The verifier has read the nodes and
+///   edges of the finished graph. The verifier has checked that full edges order all temporaries
+///   that share bytes.
+/// - *An update takes effect either completely or not at all.* An update is a separate capture that
+///   uses the graph's memory. The body of the update performs the same steps as before, and the
+///   result is verified in the same way as the first capture. The old nodes and their host memory
+///   are destroyed only when no run uses them. At that point, all earlier runs have completed, and
+///   all later runs use the new nodes. If the driver does not report whether the update took place,
+///   the graph retains the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
-///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
-///   check that it is not lent.
-/// - *Copies that feed the graph without waiting run on the same stream.* On the host, the driver
-///   copies only to and from buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
-///   unchanged until an event that follows the buffer's copy has completed. The graph keeps the
-///   copied blocks and their leases until the copies have completed. If a ticket is forgotten, its
-///   buffer is never reused.
+///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
+///   the arena also checks that the arena is not lent.
+/// - *Copies that feed the graph without waiting run on the same stream.* The only host memory that
+///   the driver uses in these copies belongs to buffers of a [`StagingPool`](crate::StagingPool).
+///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The
+///   graph retains the copied blocks and their leases until the copies have completed. If a ticket
+///   is passed to `mem::forget`, its buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
 ///   functions that scopes have launched and the values that were passed to
-///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed the
-///   handle. A caller that enqueues other work promises that the modules of this work stay loaded.
+///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed it.
+///   A caller that enqueues other work guarantees that the modules used by this work stay loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -195,10 +196,10 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Rust drops fields in the order of their declaration, so this order matters. The executable
-    // graph, the graph and the host arguments are dropped first, after the last run has completed.
-    // The state is dropped next, because runs may have used it. The leases and the arena are
-    // dropped last. The stream and its context outlive all of these objects.
+    // Rust drops fields in declaration order, so this order matters. The executable graph, the
+    // graph, and the host arguments are dropped first, after the last run has completed. The state
+    // is dropped next, because runs may have used it. The leases and the arena are dropped last.
+    // The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
     /// The caller's state, or `None` after the state has been taken.
     pub(super) state: Option<S>,
@@ -244,9 +245,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena has been reset,
-    /// with [`CaptureError::Capturing`] if the stream is being captured, or with the driver's error
-    /// code.
+    /// Returns [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena has been reset,
+    /// [`CaptureError::Capturing`] if the stream is being captured, or the driver's error.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
         let _not_lent = self.setup.resources().memory().begin_run()?;
         let _in_use = self.check_sessions("be replayed")?;
@@ -254,8 +254,7 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device, so that the first launch does not have to
-    /// upload it.
+    /// Uploads the graph's launch data to the device, so that the first launch does not have to.
     ///
     /// # Errors
     ///
@@ -271,8 +270,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::Capturing`] if the stream is being captured, or with the error
-    /// code of any earlier work that failed.
+    /// Returns [`CaptureError::Capturing`] if the stream is being captured, or the error of any
+    /// earlier work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
@@ -293,9 +292,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// If the host cannot wait for the graph's runs, the call returns the graph unchanged. The host
-    /// cannot wait if the graph's stream is being captured explicitly, or if the driver returns an
-    /// error.
+    /// If the host cannot wait for these runs, the call returns the graph unchanged. The host
+    /// cannot wait for the runs if the graph's stream is being captured explicitly, or if the
+    /// driver returns an error.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if self.setup.resources().come_to_rest().is_err() {
@@ -305,26 +304,26 @@ impl<S> CapturedGraph<S> {
         state.ok_or(self)
     }
 
-    /// Returns the stream of the graph.
+    /// Returns the graph's stream.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         self.setup.resources().stream()
     }
 
-    /// Returns the size of the graph's temporaries in bytes.
+    /// Returns the total size of the graph's temporaries in bytes.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// Returns a record that describes the graph's temporaries and can be written to a file for
-    /// `pool-plan`. The record contains the order of the temporaries, their offsets in the arena,
-    /// and the calls that allocated them. Returns `None` if the graph has no temporaries. A
+    /// Returns a record of the graph's temporaries that can be written to a file for `pool-plan`.
+    /// The record contains the order of the temporaries, their offsets in the arena, and the calls
+    /// that allocated them. Returns `None` if the graph has no temporaries. A
     /// [probe](crate::Probe::record) returns the same record.
     ///
-    /// The record does not contain leased blocks. The arena may be larger than the graph requires,
+    /// The record does not include leased blocks. The arena may be larger than the graph requires,
     /// and other code may use the bytes before the temporaries. The record contains no offsets if
-    /// temporaries share bytes only because of an order that the verifier found in the graph.
+    /// temporaries may share bytes only because of an order that the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
@@ -350,8 +349,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Fails if the stream is being captured explicitly. Sessions cannot capture the stream until
-    /// the returned value is dropped.
+    /// Returns an error if the stream is being captured explicitly. Sessions cannot capture the
+    /// stream until the returned value is dropped.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -361,14 +360,14 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// Returns the state of a graph, which stays alive as long as the graph.
+/// Returns the graph's state, which lives as long as the graph.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
     state.as_mut().ok_or(CaptureError::Internal { found: "a graph has no state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // If the host cannot wait for a run, this run may still use the state later. The destructor
+        // If the host cannot wait for a run, the run may still use the state later. The destructor
         // therefore tries to wait twice. If both attempts fail, the state is leaked, because the
         // queue of deferred frees cannot store it.
         let resources = self.setup.resources();

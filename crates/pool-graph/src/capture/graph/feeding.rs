@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks, without making the host wait for the device. These copies
-//! use the buffers of a staging pool, and run on the graph's stream.
+//! Copies to and from a graph's blocks, performed without blocking the host. These copies use a
+//! staging pool's buffers and run on the graph's stream.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::base::block::GraphMemoryBlock;
 use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
-    /// Enqueues a copy of `elements` to the start of a block that the graph keeps. The copy runs
+    /// Enqueues a copy of `elements` to the start of a block that the graph retains. The copy runs
     /// after all earlier runs of the graph and before all later runs. The call does not wait for
-    /// the copy. When the call returns, a buffer of the staging pool contains the elements. The
-    /// staging buffer becomes available again after the copy has completed.
+    /// the copy. When the call returns, one of the staging pool's buffers contains the elements.
+    /// The staging buffer becomes available again once the copy has completed.
     ///
     /// The first call records that this graph writes to the block, because a copy may still be
     /// pending when the call returns. The block remains recorded until the next
@@ -41,12 +41,12 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, or with
-    /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer. Fails with
-    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call can
-    /// also return the same errors as [`write`](Self::write). If the error comes from the driver,
-    /// the copy may have been enqueued and may still write to the block. For all other errors,
-    /// nothing has been enqueued.
+    /// Returns [`CaptureError::StagingExhausted`] if all buffers are in use, or
+    /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer. Returns
+    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call also
+    /// returns the same errors as [`write`](Self::write). If the error comes from the driver, the
+    /// copy may have been enqueued and may still write to the block. For all other errors, nothing
+    /// has been enqueued.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -66,12 +66,12 @@ impl<S> CapturedGraph<S> {
         }
         self.keep_writing(block, operation)?;
         let _in_use = self.check_stream(operation)?;
-        // SAFETY: the graph keeps a block of at least this size at `address` until the stream's
+        // SAFETY: the graph retains a block of at least this size at `address` until the stream's
         // work has completed. All work that reads or writes the block runs on this stream.
         Ok(unsafe { buffer.copy_to_device(address, bytes.len(), self.stream()) }?)
     }
 
-    /// Enqueues a copy of the first `elements` elements of a block that the graph keeps. The copy
+    /// Enqueues a copy of the first `elements` elements of a block that the graph retains. The copy
     /// runs after all earlier runs of the graph and before all later runs. The call does not wait
     /// for the copy. After the copy has completed, the returned ticket provides the elements.
     ///
@@ -101,7 +101,7 @@ impl<S> CapturedGraph<S> {
         }
         let mut buffer = staging.take(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: the graph keeps a block of at least this size at `address` until the stream's
+        // SAFETY: the graph retains a block of at least this size at `address` until the stream's
         // work has completed. All work that writes to the block runs on this stream.
         let copied = unsafe { buffer.copy_to_host(address, bytes, self.stream()) };
         drop(in_use);
@@ -109,8 +109,8 @@ impl<S> CapturedGraph<S> {
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Fails if the staging pool belongs to another context. The pool's events belong to its
-    /// context, and cannot be recorded on a stream of another context.
+    /// Returns an error if the staging pool belongs to another context. The pool's events belong to
+    /// its context and cannot be recorded on a stream of another context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -119,8 +119,8 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Records that this graph writes to the block, so that no graph on another stream can use the
-    /// block afterwards.
+    /// Records that this graph writes to the block; afterwards, no graph on another stream can use
+    /// the block.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,
@@ -130,8 +130,7 @@ impl<S> CapturedGraph<S> {
             return Ok(());
         }
         // So far the stream has only been checked, and nothing has been recorded. An operation that
-        // is refused because of a capture writes nothing, so the block must not be recorded as
-        // written.
+        // is refused because of a capture writes nothing, so it must not mark the block as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,15 +1,15 @@
 //! Scopes between two replays. The pool of a scope between two replays can use the graph's arena,
-//! because the graph's temporaries are not in use at that time.
+//! because the graph's temporaries are not in use then.
 //!
 //! A scope between replays is safe for three reasons:
 //!
-//! - The scope's pool uses the graph's stream. As a result, all work of the pool runs after the
-//!   earlier replays and before the later replays. Before the arena's loan ends, the graph's stream
+//! - The scope's pool uses the graph's stream. As a result, all of the pool's work runs after the
+//!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
 //!   waits for other streams that used the pool's views, even if the body panics.
 //! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
-//!   arena. The arena is marked as lent, and each graph checks for this while it holds a lock. A
+//!   arena. The arena is marked as lent, and each graph checks this mark while holding a lock. A
 //!   launch holds this lock until the driver call has returned.
-//! - Views borrow the scope, and the scope ends when the closure returns. As a result, no view can
+//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
 //!   outlive the loan.
 
 use std::cell::RefCell;
@@ -32,16 +32,16 @@ use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries. The memory of the temporaries is not in use between replays. Eager code in the
-    /// scope therefore needs no additional device memory. The scope's memory is valid only until
-    /// the closure returns. Data that must be kept longer belongs in
-    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
+    /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
+    /// needs no additional device memory. The scope's memory is valid only until the closure
+    /// returns. Store data that must live longer in [leased](crate::CaptureSession::lease) or
+    /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
-    /// before all later replays. Views can be used on other streams with
+    /// before all later ones. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
-    /// the other streams that were used. A scope may overwrite any contents that an earlier scope
-    /// or a replay has left in this memory.
+    /// the other streams that the scope used. A scope may overwrite whatever an earlier scope or a
+    /// replay has left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. A replay
     /// or an update during this time fails with [`CaptureError::Lent`].
@@ -63,13 +63,13 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. If the arena is too
-    /// small, acquiring memory fails with [`CudaError::NoBlock`]. The
-    /// [`idle_bytes`](Self::idle_bytes) method returns the number of bytes that are available. If
-    /// another scope between replays is open, the call fails with [`CaptureError::Lent`]. If the
-    /// stream is being captured, the call fails with [`CaptureError::Capturing`]. Otherwise, the
-    /// call fails with the driver's error code. If the graph's stream cannot wait for the other
-    /// streams, the graphs of the arena can no longer be replayed.
+    /// An error from `body` takes precedence over all other errors. If the arena is too small,
+    /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
+    /// method returns the number of available bytes. If another scope between replays is open, the
+    /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
+    /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
+    /// the graph's stream cannot wait for the other streams, none of the arena's graphs can be
+    /// replayed anymore.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -90,22 +90,22 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// Returns the number of bytes that a [`scope`](Self::scope) can use. The scope can use the
-    /// part of the arena that belongs to the arena's graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) can use. A scope can use the part
+    /// of the arena that belongs to the arena's graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();
         end - begin
     }
 
-    /// Returns the start and the end of the range of offsets that belongs to the arena's graphs.
+    /// Returns the start and end offsets of the range that belongs to the arena's graphs.
     fn idle_range(&self) -> (u64, u64) {
         let capacity = self.arena().arena().capacity();
         (self.arena().used_before().min(capacity), capacity)
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory that the pool allocates from.
+/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -123,7 +123,7 @@ impl IdlePool {
         // instead.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent forever, because pending work may still use it.
+            // The memory stays lent forever because pending work may still use it.
             mem::forget(loan);
         }
         ended
@@ -132,8 +132,8 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, no caller can receive the error. `end` leaks the loan if pending
-        // work may still use the memory, so that the graphs can never run again.
+        // If the body panicked, the error cannot be returned to a caller. `end` leaks the loan if
+        // pending work may still use the memory, so the graphs can never run again.
         let _unwinding = self.end();
     }
 }
@@ -150,7 +150,7 @@ struct Blocks {
     /// The offset of the next new block.
     next: u64,
     end: u64,
-    /// The size of each block in bytes, keyed by the block's offset.
+    /// The size of each block in bytes, keyed by block offset.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,
@@ -165,8 +165,8 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena has no
-    /// room for it.
+    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena has too
+    /// little space.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
@@ -196,11 +196,11 @@ impl Blocks {
 }
 
 // SAFETY: each block lies within the arena's buffer. The buffer and each block start at multiples
-// of 256. Only this pool uses the blocks, because no graph of the arena runs during the loan, and
-// no other pool uses the arena. The arena lives as long as the graph, which is borrowed during the
-// loan. The loan ends only after all work on the pool's views has been ordered before later work on
-// the graph's stream. The pool reuses a block only in the order of its stream, after all work that
-// used the block. No method of this source uses the pool.
+// of 256. Only this pool uses the blocks, because no graph that uses the arena runs during the
+// loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
+// borrowed during the loan. The loan ends only after all work on the pool's views has been ordered
+// before later work on the graph's stream. The pool reuses a block only in stream order, after all
+// work that used the block. No method of this source uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address
@@ -245,7 +245,7 @@ unsafe impl BlockSource for IdleArena {
 mod tests {
     use super::IdleArena;
 
-    /// Compares the allocated blocks with an independent list of the byte ranges that are in use.
+    /// Compares the allocated blocks with an independent list of the byte ranges in use.
     #[test]
     fn blocks_are_apart_and_come_back() {
         let arena = IdleArena::new(1 << 20, (100, 1 << 16));

@@ -1,4 +1,4 @@
-//! The executable graph of a captured graph, and the other objects that an update replaces.
+//! A captured graph's executable graph, and the other objects that an update replaces.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ pub(super) struct Runs {
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// The host memory that copies in the graph read from.
+    /// The host memory from which the graph's copies read.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// The host buffers of updates whose outcome is unknown.
+    /// The host buffers of updates with an unknown outcome.
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,

@@ -1,14 +1,14 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order in which they are returned. The buffers are
-//! [`PageLocked`] values from `pool-driver` and detect when a copy has ended. The staged copies of
-//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates
-//! or waits for a buffer.
+//! when it is created, and reuses them in the order they are returned. The buffers are
+//! [`PageLocked`] values from `pool-driver` that detect when a copy has ended. The staged copies of
+//! `pool-cuda` also use this type. Once the pool exists, none of its methods allocates a buffer or
+//! waits for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
 //! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping
 //! the owner of a buffer returns the buffer to the pool, even if a copy is still pending. If the
-//! owner is forgotten, the buffer is never reused. The lock on the list of returned buffers is held
-//! only while buffers are added or removed.
+//! owner is passed to `mem::forget`, the buffer is never reused. The lock on the list of returned
+//! buffers is held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -22,7 +22,7 @@ use pool_driver::page_locked::PageLocked;
 
 use crate::capture::error::CaptureError;
 
-/// The number and the size of a [`StagingPool`]'s buffers.
+/// The number and size of a [`StagingPool`]'s buffers.
 ///
 /// ```
 /// use pool_graph::StagingConfig;
@@ -32,7 +32,7 @@ use crate::capture::error::CaptureError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StagingConfig {
-    /// The number of buffers. Each write or read that is in progress uses one buffer.
+    /// The number of buffers. Each write or read in progress uses one buffer.
     pub buffers: usize,
     /// The size of each buffer in bytes. A buffer must be large enough for the largest write or
     /// read.
@@ -43,30 +43,30 @@ pub struct StagingConfig {
 /// [`enqueue_read`](crate::CapturedGraph::enqueue_read) use these buffers to copy data without
 /// waiting for the device.
 ///
-/// [`with_config`](Self::with_config) allocates all buffers of the pool. Each copy uses one of
-/// these buffers, and never waits for a buffer or allocates another one. A buffer is in use until
+/// [`with_config`](Self::with_config) allocates all of the pool's buffers. Each copy uses one of
+/// these buffers and never waits for a buffer or allocates another one. A buffer is in use until
 /// its copy has completed. For a read, the buffer is also in use until its
-/// [`ReadTicket`](crate::ReadTicket) has been dropped. If a ticket is forgotten, its buffer is
-/// never reused.
+/// [`ReadTicket`](crate::ReadTicket) has been dropped. If a ticket is passed to `mem::forget`, its
+/// buffer is never reused.
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
-/// in its context. Tickets can be sent to other threads and may outlive the pool. When the pool is
-/// dropped, it waits for the pending copies of its available buffers. If a ticket is dropped after
-/// its pool, the ticket waits for its own copy.
+/// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
+/// pool waits for the pending copies of its available buffers. If a ticket is dropped after its
+/// pool, the ticket waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order in which they were returned. The copies of the buffers
-    /// at the front complete first.
+    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// The buffers that have been returned but that the pool has not collected yet.
+/// Buffers that have been returned but not yet collected by the pool.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The list of returned buffers, with enough capacity for all buffers of the pool.
+/// The list of returned buffers, with enough capacity for all of the pool's buffers.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
@@ -74,7 +74,7 @@ struct Inbox {
     is_closed: bool,
 }
 
-/// A buffer that is in use. Dropping this value returns the buffer to the pool.
+/// A buffer in use. Dropping this value returns the buffer to the pool.
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
     /// The page-locked memory, or `None` while the buffer is being returned.
@@ -83,14 +83,14 @@ pub(super) struct TakenBuffer {
 }
 
 impl StagingPool {
-    /// Allocates the buffers of a new pool in the given context. The pool can feed only graphs in
-    /// the same context.
+    /// Allocates a new pool's buffers in the given context. The pool can serve only graphs in the
+    /// same context.
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code. The call also fails if the host cannot allocate the
-    /// pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No other
-    /// method of the pool allocates memory.
+    /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
+    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No
+    /// other method of the pool allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -104,19 +104,19 @@ impl StagingPool {
         Ok(Self { idle, returned, config, context: Arc::clone(context) })
     }
 
-    /// Returns the number and the size of the pool's buffers.
+    /// Returns the number and size of the pool's buffers.
     #[must_use]
     pub fn config(&self) -> StagingConfig {
         self.config
     }
 
-    /// Returns the CUDA context that the buffers belong to.
+    /// Returns the CUDA context to which the buffers belong.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// Takes a buffer whose copies have completed, without waiting or allocating memory.
+    /// Takes a buffer with no pending copies. This call neither waits nor allocates memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -134,7 +134,7 @@ impl StagingPool {
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
                     // A lost buffer never becomes available again, but the pool reports the error
-                    // only if all of its buffers are lost.
+                    // only if it has lost all of its buffers.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -149,8 +149,8 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// Allocates the `Arc` of a pool, which aborts the process if the host is out of memory. This
-    /// allocation has its own function so that the function's name appears in a stack trace.
+    /// Allocates a pool's `Arc`; the process aborts if the host is out of memory. This allocation
+    /// has its own function to make the function's name appear in a stack trace.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))
@@ -170,7 +170,7 @@ impl TakenBuffer {
     ///
     /// The range of `bytes` bytes at `to` must be allocated in the stream's context. The caller
     /// must be allowed to write to this range in stream order. The buffer must have just been taken
-    /// from the pool, and must contain at least `bytes` bytes.
+    /// from the pool and must contain at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -178,7 +178,7 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: the caller promises that the device range is valid and may be written in stream
+        // SAFETY: the caller guarantees that the device range is valid and may be written in stream
         // order. The buffer has just been taken from the pool, so no copy uses it.
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
@@ -187,8 +187,8 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The caller must satisfy the same requirements as for
-    /// [`copy_to_device`](Self::copy_to_device), but only needs to be allowed to read the range.
+    /// The requirements are the same as for [`copy_to_device`](Self::copy_to_device), except that
+    /// the range need only be readable.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -196,7 +196,7 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: the caller promises that the device range is valid and may be read in stream
+        // SAFETY: the caller guarantees that the device range is valid and may be read in stream
         // order. The buffer has just been taken from the pool, so no copy uses it.
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
@@ -221,7 +221,7 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // The lock is released before the buffer is freed, because freeing the buffer may wait for
+        // The lock is released before the buffer is freed because freeing the buffer may wait for
         // its copies.
         drop(inbox);
         drop(buffer);

@@ -8,13 +8,13 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// A ticket for a read that has been enqueued. Any thread can check later whether the read has
-/// completed, or wait for it. Among the methods that feed a graph without waiting, only
-/// [`wait`](Self::wait) waits for the device.
+/// A ticket for an enqueued read. Any thread can later check whether the read has completed or wait
+/// for it. Of the methods that feed a graph without waiting, only [`wait`](Self::wait) waits for
+/// the device.
 ///
-/// Dropping a ticket returns its buffer to the staging pool, which reuses the buffer after the copy
-/// has completed. If a ticket is forgotten, its buffer is never reused. A ticket may outlive the
-/// graph, the graph's stream and the [`StagingPool`](crate::StagingPool).
+/// Dropping a ticket returns its buffer to the staging pool; the pool reuses the buffer after the
+/// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
+/// may outlive the graph, the graph's stream, and the [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};
@@ -47,19 +47,19 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Fails with the error code of any earlier work that failed.
+    /// Returns the error of any earlier work that failed.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
 
     /// Blocks the host until the elements have arrived, and returns a slice of the staging buffer.
-    /// This method does not wait for later work, and makes no driver call if the elements have
+    /// This method does not wait for later work and makes no driver call if the elements have
     /// already arrived.
     ///
     /// # Errors
     ///
-    /// Fails with the error code of any earlier work that failed. The caller may call `wait` again
-    /// after an error.
+    /// Returns the error of any earlier work that failed. The caller may call `wait` again after an
+    /// error.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

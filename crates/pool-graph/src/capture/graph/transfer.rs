@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that make the host wait for the device, and methods that
-//! change the graph's host arguments.
+//! Blocking copies to and from a graph's blocks, and methods that change the graph's host
+//! arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -14,20 +14,20 @@ use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
     /// Copies the first elements of a block or slice from the device to the host. The graph must
-    /// keep this block or slice. The copy runs after all earlier runs of the graph. The length of
+    /// retain this block or slice. The copy runs after all earlier runs of the graph. The length of
     /// `elements` determines the number of elements to copy.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
-    /// copies without waiting. The elements are first copied to a page-locked buffer, which the
-    /// graph keeps for later copies. If the call fails, `elements` is unchanged.
+    /// copies without waiting. The elements are first copied to a page-locked buffer that the graph
+    /// retains for later copies. If the call fails, `elements` stays unchanged.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
-    /// is too small. Fails with [`CaptureError::NotOwned`] if the graph does not keep the slice, or
-    /// if the slice is too small. Fails with [`CaptureError::WrongContext`] if the memory is on
+    /// Returns [`CaptureError::NotLeased`] if the graph does not retain the block, or if the block
+    /// is too small. Returns [`CaptureError::NotOwned`] if the graph does not retain the slice, or
+    /// if the slice is too small. Returns [`CaptureError::WrongContext`] if the memory is on
     /// another device. The call also fails if the host cannot allocate page-locked memory. The call
-    /// can also return the same errors as [`synchronize`](Self::synchronize).
+    /// also returns the same errors as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
@@ -42,12 +42,11 @@ impl<S> CapturedGraph<S> {
         }
         let mut staged = self.stage(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: the graph keeps memory of at least this size at `address`. The staging buffer is
-        // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
+        // SAFETY: the graph retains memory of at least this size at `address`. The staging buffer
+        // is at least as large as the copy, and the graph retains it even if the copy fails. All
         // runs of the graph use this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // From this point on, the caller's code (for example, an allocator hook) may capture the
-        // stream.
+        // From here on, the caller's code (for example, an allocator hook) may capture the stream.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
@@ -55,16 +54,16 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Copies elements from the host to the start of a block or slice that the graph keeps and can
-    /// write to. The copy runs after all earlier runs of the graph and before all later runs. The
-    /// call blocks the host until the copy has completed. [`enqueue_write`](Self::enqueue_write)
-    /// copies without waiting.
+    /// Copies elements from the host to the start of a block or slice that the graph retains and
+    /// can write to. The copy runs after all earlier runs of the graph and before all later runs.
+    /// The call blocks the host until the copy has completed.
+    /// [`enqueue_write`](Self::enqueue_write) copies without waiting.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`read`](Self::read), or [`CaptureError::SharedBlock`] if a graph
     /// on another stream also uses the block. If the error comes from the driver, the copy may
-    /// still write to the block later. The block is therefore recorded as written by this graph.
+    /// still write to the block later. The block therefore counts as written by this graph.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,
@@ -86,14 +85,14 @@ impl<S> CapturedGraph<S> {
         let mut staged = self.stage(bytes)?;
         staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         let in_use = self.check_stream(operation)?;
-        // SAFETY: the graph keeps memory of at least this size at `address`. The staging buffer is
-        // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
+        // SAFETY: the graph retains memory of at least this size at `address`. The staging buffer
+        // is at least as large as the copy, and the graph retains it even if the copy fails. All
         // runs of the graph use this stream.
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // A failed copy may still write to the block later, so the graph stays recorded as a
-            // writer of the block.
+            // A failed copy may still write to the block later, so the graph remains recorded as
+            // one of the block's writers.
             self.runs.parts()?.shares.keep(alone);
         }
         self.unstage(staged, copied)
@@ -106,8 +105,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has
-    /// a different length. The call can also return the same errors as
+    /// Returns [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has a
+    /// different length. The call also returns the same errors as
     /// [`synchronize`](Self::synchronize).
     pub fn set_argument<T: PodElement>(
         &mut self,
@@ -131,21 +130,22 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Returns the address of memory that the graph keeps. Fails if the memory is smaller than
-    /// `bytes` bytes.
+    /// Returns the address of memory that the graph retains. Returns an error if the memory is
+    /// smaller than `bytes` bytes.
     pub(super) fn kept(&self, memory: &impl KeptMemory, bytes: usize) -> Result<u64, CaptureError> {
         let own = self.stream().context();
         self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
-    /// Returns a page-locked buffer that is at least as long as `bytes`. The caller must have made
-    /// the context current on this thread.
+    /// Returns a page-locked buffer that is at least as large as `bytes`. The caller must already
+    /// have made the context current on this thread.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Keeps the buffer of a copy. If the copy has completed, the next copy can reuse the buffer.
-    /// If the copy may still be pending, the buffer is kept until the stream has been synchronized.
+    /// Retains the buffer of a copy. If the copy has completed, the next copy can reuse the buffer.
+    /// If the copy may still be pending, the graph retains the buffer until the stream has been
+    /// synchronized.
     fn unstage(
         &mut self,
         buffer: HostBuffer,

@@ -1,4 +1,4 @@
-//! Updates of a captured graph. An update captures the body again and passes the parameters of the
+//! Updates of a captured graph. An update captures the body again and copies the parameters of the
 //! new nodes to the executable graph.
 
 use std::mem;
@@ -22,11 +22,11 @@ impl<S> CapturedGraph<S> {
     /// the host. Later runs use the new parameters, and earlier runs use the old ones.
     ///
     /// The body must perform the same steps as the body that was captured, and its temporaries must
-    /// have the same addresses. The body can be the same closure that was captured, with a
-    /// different state. The update captures the body on the same streams and in the same memory,
-    /// and verifies the result in the same way as the first capture. The executable graph receives
-    /// the new parameters from `cuGraphExecUpdate`, which is faster than creating another
-    /// executable graph. Host arguments keep their identifiers and receive the new values.
+    /// have the same addresses. The body can be the same closure as before, with a different state.
+    /// The update captures the body on the same streams and in the same memory, and verifies the
+    /// result in the same way as the first capture. `cuGraphExecUpdate` copies the new parameters
+    /// to the executable graph; this is faster than creating another executable graph. Host
+    /// arguments keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
@@ -52,18 +52,17 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with the error that `body` returned, or with [`CaptureError::Diverged`] if the body
-    /// performs different steps than before. Fails with [`CaptureError::Moved`] if a temporary is
-    /// at a different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old
-    /// nodes with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream
-    /// is being captured. An update can also return the same errors as a
-    /// [capture](crate::PreparedCapture::capture).
+    /// Returns the error from `body`, or [`CaptureError::Diverged`] if the body performs different
+    /// steps than before. Returns [`CaptureError::Moved`] if a temporary is at a different offset,
+    /// or [`CaptureError::Update`] if CUDA cannot replace the old nodes with the new ones. Returns
+    /// [`CaptureError::Capturing`] if the stream is being captured. An update also returns the same
+    /// errors as a [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // At this point, the stream has only been checked, because the capture itself reserves it.
+        // So far, the stream has only been checked, because the capture itself reserves it.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
@@ -93,7 +92,7 @@ impl Runs {
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
                 // The executable graph may contain either the old or the new nodes, so the graph
-                // keeps the host memory of both.
+                // retains the host memory of both.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
                 Err(error.into())
