@@ -1,6 +1,6 @@
 //! A backend that wraps another backend. The outer backend behaves like the inner backend, except
-//! for the methods that an [`Adaptor`] overrides. An adaptor can watch or limit another backend, or
-//! make it fail. The faulty backends that test this suite are also adaptors.
+//! for the methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner
+//! backend, or make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -48,13 +48,13 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 /// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
 ///   backend whose purpose is to test a test suite may violate the contract, as long as it does not
 ///   misuse memory.
-/// - The views of the inner backend must not use their [`SlotRef`], unless the adaptor overrides
-///   `view` and `view_ref`.
+/// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
+///   and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The type of the descriptor that is stored with a cached shape. This type is either the inner
+    /// The type of the descriptor stored with a cached shape. This type is either the inner
     /// backend's descriptor or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
@@ -224,7 +224,7 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract. The method passes the inner backend its own context, blocks and views.
+// contract. The method passes only the inner backend's own context, blocks, and views to it.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;

@@ -1,6 +1,6 @@
-//! A host backend whose views can arm their slot with `SlotRef::arm`. The views of a device arm
-//! their slot when they are used in a way that the pool cannot see. After a view has armed its
-//! slot, the backend records the calls to `reuse`.
+//! A host backend whose views can arm their slot with `SlotRef::arm`. A device's views arm their
+//! slot when they are used in ways that the pool cannot observe. After a view has armed its slot,
+//! the backend records the calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,8 +13,8 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the backend does
-/// not use the views of `B`.
+/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the views of `B`
+/// are not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -24,13 +24,12 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first byte of each block that was passed to `reuse`, or `None` if no test records these
-    /// bytes.
+    /// The first byte of each block passed to `reuse`, or `None` if no test records these bytes.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns the result of `body`. The function also returns the first byte that each
-/// block contained when `reuse` was called for it, in the order of the calls.
+/// Runs `body`. Returns the result of `body`. The function also returns the first byte of each
+/// block at the time of its `reuse` call, in call order.
 ///
 /// If `body` causes a call to `reuse`, the block must belong to an [`ArmingBackend`], and its first
 /// byte must be initialized.
@@ -40,7 +39,7 @@ pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     (result, ORDERED.take().unwrap_or_default())
 }
 
-/// A slice of elements, together with the slot that the slice belongs to.
+/// A slice of elements, together with its slot.
 pub struct ArmingView<B: HostBackend, E> {
     elements: E,
     slot: SlotRef<ArmingBackend<B>>,
@@ -188,8 +187,8 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
 }
 
 // SAFETY: the memory comes from `B`, which upholds the contract of `PoolBackend`. A view consists
-// of the slot and a slice of the block's memory. The slice of a view is created from the block's
-// host pointer, whose validity `HostBackend` guarantees.
+// of the slot and a slice of the block's memory. A view's slice is created from the block's host
+// pointer, and `HostBackend` guarantees that this pointer is valid.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;

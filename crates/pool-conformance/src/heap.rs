@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
-//! every block and can refuse the n-th allocation. The ledger also checks that each block is freed
-//! with the same size that was allocated.
+//! every block and can refuse the n-th allocation. The ledger also checks that the freed size of
+//! each block equals its allocated size.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use pool_core::{
 
 use crate::ledger::{Ledger, RefusalError};
 
-/// A backend with host memory from the global allocator, which a [`Ledger`] monitors.
+/// A backend with host memory from the global allocator, monitored by a [`Ledger`].
 #[derive(Debug)]
 pub struct HeapBackend;
 
@@ -39,7 +39,7 @@ fn layout(bytes: usize) -> Layout {
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialized with
 // zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the same
 // layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
-// violated its side of the contract. A panic in `free` makes a test fail, but does not abort the
+// violated its side of the contract. A panic in `free` makes a test fail but does not abort the
 // process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;

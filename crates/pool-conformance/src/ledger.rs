@@ -1,7 +1,6 @@
 //! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
 //! freed. The ledger also determines which future allocations the test refuses. A backend under
-//! test reports every block to the ledger when memory is allocated and freed, and asks the ledger
-//! before each allocation.
+//! test asks the ledger before each allocation, and reports every block that it allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -14,7 +13,7 @@ use crate::panics::panic_in_allocation;
 
 /// A record of the blocks that a backend has allocated and freed, and a rule for the allocations
 /// that the backend must refuse. A clone refers to the same ledger, so the probe and the contexts
-/// of several pools can share a ledger.
+/// of several pools can share it.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -80,12 +79,12 @@ pub struct BlockCounts {
     pub bytes: usize,
     /// The number of freed blocks whose memory has not yet been returned.
     pub returning: usize,
-    /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
-    /// was called.
+    /// The largest number of bytes allocated at any one time since the last call to
+    /// [`Ledger::forget_peak`].
     pub peak_bytes: usize,
-    /// The number of requests that were granted.
+    /// The number of granted requests.
     pub allocations: usize,
-    /// The number of requests that were refused, with an error or a panic.
+    /// The number of requests refused with an error or a panic.
     pub refused: usize,
 }
 
@@ -211,7 +210,7 @@ impl Ledger {
         self.note(address, bytes, None);
     }
 
-    /// Records a block that was allocated by the global allocator, in the same way as
+    /// Records a block from the global allocator, and otherwise behaves like
     /// [`given`](Self::given).
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
@@ -292,8 +291,7 @@ impl Ledger {
         self.entries().faults.clone()
     }
 
-    /// Returns the number of currently allocated blocks, and the other counts that the ledger
-    /// maintains.
+    /// Returns the number of currently allocated blocks and the ledger's other counts.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
@@ -311,7 +309,7 @@ impl Ledger {
         self.held().bytes
     }
 
-    /// Returns the largest number of bytes that were allocated at any time since the last call to
+    /// Returns the largest number of bytes allocated at any one time since the last call to
     /// [`forget_peak`](Self::forget_peak). Bytes that were freed again during the same call are
     /// included.
     #[must_use]
@@ -325,13 +323,13 @@ impl Ledger {
         held.peak_bytes = held.bytes;
     }
 
-    /// Returns the number of requests that were granted.
+    /// Returns the number of granted requests.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// Returns the number of requests that were refused, with an error or a panic.
+    /// Returns the number of requests refused with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
@@ -345,8 +343,8 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that contains an address, and the offset of the address in
-    /// the block. The number of a block is unique, even if an earlier block had the same address.
+    /// Returns the number of the block that contains an address and the address's offset in the
+    /// block. The number of a block is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -387,7 +385,7 @@ impl Ledger {
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Makes every later call to `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
+    /// Makes all later `reuse` calls fail if `on` is `true`, or succeed if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }

@@ -48,8 +48,8 @@
 //! see [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
 //! ([`Probe::write_later`], [`Probe::read_later`]), so that the tests can check the order of work.
 //! Methods of the second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]).
-//! If a probe does not support a method, the cases that need the method are printed as `SKIPPED`.
-//! To see the skipped cases, run `cargo test -- --nocapture`.
+//! Cases that need an unsupported method are printed as `SKIPPED`. To see the skipped cases, run
+//! `cargo test -- --nocapture`.
 //!
 //! | starting point | description |
 //! |---|---|

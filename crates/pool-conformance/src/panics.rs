@@ -45,7 +45,7 @@ pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
     text(payload).starts_with(IN_ALLOCATION)
 }
 
-/// Runs code that may panic deliberately, and returns `None` if the code did so. Any other panic
+/// Runs code that may panic deliberately, and returns `None` if it does. Any other panic
 /// propagates.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {

@@ -2,7 +2,7 @@
 
 use crate::transposed::merge_transposed;
 
-/// The minimum number of words in a matrix for which a second thread is started. For a smaller
+/// The minimum size, in words, of a matrix for which a second thread is started. For a smaller
 /// matrix, the thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
@@ -24,8 +24,8 @@ impl BitMatrix {
     }
 
     /// Resets the matrix to zeros, and reuses its allocation if the allocation is large enough. All
-    /// zeros are written explicitly. If a page is read before it is written, a second page fault
-    /// occurs, and the fault blocks all threads.
+    /// zeros are written explicitly. Reading a page before writing it causes a second page fault,
+    /// which blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();

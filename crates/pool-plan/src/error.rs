@@ -67,7 +67,7 @@ pub enum PlanError {
         i64::MAX
     )]
     SizeOverflow {
-        /// The name of the buffer that made the sum exceed the limit.
+        /// The name of the buffer that pushed the sum over the limit.
         id: String,
         /// The buffer's size in bytes.
         size: u64,
@@ -194,9 +194,9 @@ pub enum PlanError {
         /// The index of the second memory.
         second: usize,
     },
-    /// The memories that a buffer allows are invalid. The list of memories is empty or contains a
-    /// memory twice, or the buffer is fixed in a memory that it does not allow. A buffer with a
-    /// fixed offset must not allow several memories.
+    /// A buffer's permitted memories are invalid. The list of memories is empty, contains a memory
+    /// twice, or omits the memory in which the buffer is fixed. A buffer with a fixed offset must
+    /// not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The name of the buffer.
@@ -235,7 +235,7 @@ pub enum PlanError {
         /// The capacity that the options set, in bytes.
         capacity: u64,
     },
-    /// Some buffers are live at the same time, but the memories that they allow are too small for
+    /// Some buffers are live at the same time, but their permitted memories are too small to hold
     /// all of them.
     #[error(
         "{} buffers need {bound} bytes at time {time}, but they may use only the memories \
@@ -278,7 +278,7 @@ pub enum PlanError {
         /// The tolerance that was given.
         tolerance: f64,
     },
-    /// The text of a record does not follow the format of records.
+    /// A record's text does not follow the record format.
     #[error("line {line}, column {column}: {message}")]
     Parse {
         /// The line number, starting at 1.
@@ -301,7 +301,7 @@ pub enum PlanError {
     },
 }
 
-/// Returns an error and its sources in one line: `error: source: source`. The `Display`
+/// Returns an error and its sources on one line, in the form `error: source: source`. The `Display`
 /// implementations of this crate's errors print only the error itself, without its sources.
 ///
 /// ```

@@ -48,7 +48,7 @@ impl HappensBeforeProblem {
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An edge or a buffer names an operation that does not exist, or some edges form a cycle.
+    /// - An edge or a buffer names a nonexistent operation, or some edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
@@ -103,7 +103,7 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. If the offsets come from an older plan, use
+    /// Returns the problem without fixed offsets. If the offsets come from an older plan, call
     /// `without_offsets` to plan again from scratch.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {

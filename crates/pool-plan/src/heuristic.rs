@@ -4,8 +4,8 @@
 use std::fmt;
 
 /// A textbook greedy heuristic, which places the buffers one by one in a fixed order. Each buffer
-/// is placed in a free range between the buffers that it must not share bytes with, or above all of
-/// them.
+/// is placed in a free range between the buffers with which it must not share bytes, or above all
+/// of them.
 ///
 /// Ties in the order are broken by the starts of the buffers, and then by their positions in the
 /// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
-    /// The order of placement of the buffers.
+    /// The order in which the buffers are placed.
     pub order: GreedyOrder,
     /// The rule that selects one of the free ranges for a buffer.
     pub fit: GreedyFit,

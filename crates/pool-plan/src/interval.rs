@@ -104,9 +104,8 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserializes a problem, and passes each buffer to a closure that may change the buffer
-    /// before it is validated. For example, the closure may increase alignments or remove fixed
-    /// offsets.
+    /// Deserializes a problem and passes each buffer to a closure that may change it before it is
+    /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
     /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the

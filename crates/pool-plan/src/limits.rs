@@ -1,5 +1,5 @@
-//! The planner's limits, and the rules for a buffer's name, size, alignment and fixed offset, which
-//! are the same for all kinds of problem.
+//! The planner's limits, and the rules for a buffer's name, size, alignment, and fixed offset,
+//! which apply to all kinds of problems.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::error::PlanError;
 /// bytes of memory for each buffer and each gap.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// The maximum number of buffers in a graph. For the maximum number of buffers, a matrix with one
-/// bit per pair of buffers occupies 1 GiB.
+/// The maximum number of buffers in a graph. With this many buffers, a matrix with one bit per pair
+/// of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
 /// The maximum number of edges in a graph. The same limit applies to the total number of free

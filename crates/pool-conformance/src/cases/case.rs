@@ -71,8 +71,8 @@ impl<P: Probe> Case<P> {
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
     /// After the case, the pool must be usable, and no block may be leaked or misused, regardless
-    /// of the result. If the test already makes allocations fail, a case that would itself make
-    /// allocations fail ends immediately.
+    /// of the result. If the test already makes allocations fail, a case that would do the same
+    /// ends immediately.
     ///
     /// # Panics
     ///
@@ -114,8 +114,8 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks the pool after a case, and drops the pool. Only the first failure is reported, because a
-/// panic while the pool is dropped would otherwise hide the failure of the case.
+/// Checks the pool after a case, then drops it. Only the first failure is reported, because a panic
+/// while dropping the pool would otherwise hide the case's failure.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked =

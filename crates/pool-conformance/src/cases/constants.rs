@@ -21,7 +21,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The length of all constants and temporaries.
 const LENGTH: usize = 40;
 
-/// The constants of a test, which are weights, a table of a different type, and an empty array.
+/// A test's constants, namely weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -38,7 +38,7 @@ impl Constants {
         })
     }
 
-    /// Checks the contents of the constants, and returns the addresses of the constants.
+    /// Checks the contents of the constants and returns their addresses.
     fn check<P: Probe>(
         &self,
         world: &World<'_, P>,

@@ -80,7 +80,7 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
     Ok(())
 }
 
-/// Acquires an array and writes to it, without access to the arrays that the caller has acquired.
+/// Acquires an array and writes to it, without access to the caller's arrays.
 fn helper<'s, P: Probe>(
     world: &World<'_, P>,
     scope: &Scope<'s, P::Backend>,
@@ -150,7 +150,7 @@ fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
         world.write(&mut vectors, 3);
         world.assert_holds(&value, 42);
     }
-    // An array of an outer scope can also be written while an inner scope is open.
+    // An outer scope's array can also be written while an inner scope is open.
     {
         let inner = outer.scope();
         let mut scratch = inner.try_acquire::<f64, _>(1)?;
@@ -161,7 +161,7 @@ fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Opens an inner scope, two calls below the function that opened the outer scope.
+/// Opens an inner scope two calls below the function that opened the outer scope.
 fn opens_its_own<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

@@ -89,8 +89,8 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
 }
 
 /// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset, or after a rewind past the checkpoint. Both a reset and a
-/// rewind remove the checkpoint from the stack, so no such checkpoint remains.
+/// than are active only after a reset or a rewind past it. Both a reset and a rewind remove the
+/// checkpoint from the stack, so no such checkpoint remains.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;
@@ -122,7 +122,7 @@ fn value_survives<P: Probe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // The number of acquires is so large that the slots fill more than one slot table.
+        // There are so many acquires that the slots fill more than one slot table.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

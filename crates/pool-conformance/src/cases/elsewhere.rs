@@ -1,6 +1,6 @@
-//! Test cases for work that the pool cannot see. If a view hands its memory to work that the pool
-//! cannot see, the view arms its slot. `reuse` must make this work run before the slot's block is
-//! used again or freed. A case is skipped if the pool can see all work on the backend's views.
+//! Test cases for work that is invisible to the pool. A view arms its slot when it hands its memory
+//! to work that is invisible to the pool. `reuse` must make this work run before the slot's block
+//! is used again or freed. A case is skipped if the pool can see all work on the backend's views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -88,7 +88,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // When the view is used again, it contains the elements that the other queue has written.
+    // When the view is used again, it contains the elements that the other queue wrote.
     world.assert_holds(&held, 1);
     Ok(())
 }
@@ -103,6 +103,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// The reason for skipping a backend if the host cannot write to the backend's memory.
+/// The reason for skipping a backend whose memory the host cannot write.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -1,5 +1,4 @@
-//! The initial contents of an array, which a backend writes to a block before any view of the block
-//! exists.
+//! The initial contents that a backend writes to an array's block before any view of it exists.
 
 use pool_core::{AcquireResult, Scope};
 
@@ -11,13 +10,12 @@ use crate::probe::Probe;
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// All elements are equal to one given value.
+    /// All elements have the same given value.
     Value,
     /// The elements are copied from host memory.
     Copy,
-    /// Host code creates the elements, one at a time. A backend with a queue may have to
-    /// synchronize the queue before host code can write elements. A host backend does not have to
-    /// wait.
+    /// Host code creates the elements one at a time. A backend with a queue may have to synchronize
+    /// the queue before host code can write elements. A host backend does not have to wait.
     EachByHost,
 }
 
@@ -29,8 +27,8 @@ impl InitialContent {
     /// All kinds of contents. New variants of the enum must be added to this list as well.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
-    /// Acquires elements with these contents. `seed` determines the value of all elements, or the
-    /// elements to copy.
+    /// Acquires elements with these contents. `seed` determines the fill value or the elements to
+    /// copy.
     pub(super) fn acquire<'s, P: Probe, T: Sample>(
         self,
         probe: &P,

@@ -25,7 +25,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the size of the longest array in bytes, not counting its last element.
+/// The base-2 logarithm of the longest array's size in bytes, excluding its last element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
 /// The value that replaces `MOST` in runs that repeat a case once for each allocation.
@@ -75,7 +75,7 @@ fn of_size<P: Probe, T: Sample>(
     Ok(())
 }
 
-/// Returns the lengths, in elements, whose sizes in bytes are closest to each power of two.
+/// Returns, for each power of two, the lengths in elements whose byte sizes are closest to it.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

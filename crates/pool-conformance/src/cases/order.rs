@@ -1,6 +1,6 @@
-//! Test cases for the order of work. An acquire must fill a block after all work that earlier views
-//! of the block enqueued. Work that later views enqueue must run after the fill. A case waits only
-//! at its end, so that the work on a queue is still pending when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block only after all work enqueued by
+//! the block's earlier views. Work that later views enqueue must run after the fill. A case waits
+//! only at its end, so work on the queue is still pending when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -162,7 +162,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// The reads that a case has enqueued, and the expected results.
+/// The reads enqueued by a case, with their expected results.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -217,8 +217,8 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that a case enqueues before it waits. This number exceeds the number of
-/// commands that any backend is likely to buffer.
+/// The number of commands that a case enqueues before it waits. No backend is likely to buffer this
+/// many commands.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

@@ -26,7 +26,7 @@ fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// A number of elements that requires an allocation, because the slot has no block or its block is
+/// A number of elements that requires an allocation because the slot has no block or its block is
 /// too small.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 

@@ -1,6 +1,6 @@
-//! Test cases for the steady state. If the same sequence of acquires is repeated, the acquires must
-//! always return the same addresses. After the first pass, no memory may be allocated, and the hot
-//! path must serve every acquire.
+//! Test cases for the steady state. Repeating the same sequence of acquires must always return the
+//! same addresses. After the first pass, no memory may be allocated, and the hot path must serve
+//! every acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -19,7 +19,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of times that the sequence of acquires is repeated.
+/// The number of times that the acquire sequence is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
 /// Acquires arrays of several types and shapes in nested scopes. Returns the addresses of all

@@ -36,8 +36,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe provides, if there is one. Returns `None` if the probe
-    /// provides no value, and counts the case as skipped.
+    /// Returns the value that the probe provides, if there is one. If the probe provides no value,
+    /// returns `None` and counts the case as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -81,7 +81,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.probe.write(view, &content);
     }
 
-    /// Checks that a view contains the contents that are generated from `seed`.
+    /// Checks that a view contains the contents generated from `seed`.
     #[track_caller]
     pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));

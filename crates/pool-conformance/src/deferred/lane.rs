@@ -13,7 +13,7 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// The memory of a block, together with the lane that stores the work on the block.
+/// A block's memory, together with the lane that stores work on the block.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
@@ -101,7 +101,7 @@ pub(crate) struct Lane {
 pub(crate) enum Command {
     /// Writes bytes to the block, starting at an offset.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that an earlier command has read.
+    /// Writes the bytes that an earlier command read.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
@@ -178,8 +178,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders all work that other queues enqueued on a block before all work that is enqueued
-    /// later.
+    /// Orders the work that other queues have enqueued on a block before all later work.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -187,7 +186,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all enqueued commands, followed by the commands from other queues.
+    /// Runs all enqueued commands, then the commands from other queues.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;

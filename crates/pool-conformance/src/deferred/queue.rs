@@ -51,7 +51,7 @@ impl Queue {
         self.buffers.borrow().last().copied()
     }
 
-    /// Creates a block that is filled with zeros.
+    /// Creates a zero-filled block.
     pub(crate) fn make(&self, bytes: usize) -> DeferredBlock {
         self.make_moved(bytes, 0)
     }

@@ -1,5 +1,5 @@
 //! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work on
-//! other queues arms the slot of the view.
+//! another queue arms the view's slot.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -86,8 +86,8 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, so that the pool cannot see the write. The write runs
-    /// after all commands that are already enqueued on this queue.
+    /// Enqueues a write on another queue, so the pool cannot see it. The write runs after all
+    /// commands that have already been enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
@@ -98,13 +98,13 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits until all enqueued commands have run, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, then returns the view's elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a command that reads the view. The returned function waits for this command, and
+    /// Enqueues a command that reads the view. The returned function waits for this command and
     /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
@@ -132,13 +132,13 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self.part.address()
     }
 
-    /// Waits until all enqueued commands have run, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, then returns the view's elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a command that reads the view. The returned function waits for this command, and
+    /// Enqueues a command that reads the view. The returned function waits for this command and
     /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
@@ -152,7 +152,7 @@ impl<T> Part<T> {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks that a copy is valid, given the numbers of elements in the source and in the target.
+    /// Checks that a copy is valid, given the element counts of its source and target.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -180,7 +180,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// Returns a read command, and the cell that receives the bytes.
+    /// Returns a read command and the cell that receives the bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -188,14 +188,14 @@ impl<T: Element> Part<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read command, and returns the cell that receives the bytes.
+    /// Enqueues a read command and returns the cell that receives the bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);
         found
     }
 
-    /// Reads the elements, and returns them to the host.
+    /// Reads the elements and returns them to the host.
     fn read_for_host(&self) -> Vec<T> {
         if let (true, Some(buffer)) = (self.has(ViewFlaw::ReadsEarly), self.block.buffer()) {
             let (read, found) = self.reading();
@@ -320,7 +320,7 @@ impl<'a, T> LendView<'a> for DeferredView<'_, T> {
     }
 }
 
-/// Implements the traits that both kinds of views have in common.
+/// Implements the traits shared by both kinds of views.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
         impl<T> PoolView for $view<'_, T> {

@@ -1,4 +1,4 @@
-//! Keeps slices of different element types after their scope has ended.
+//! Holds slices of different element types after their scope has ended.
 
 use std::ops::Range;
 
@@ -26,8 +26,7 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error that reports that no slice was kept, because the body ended early or the acquire
-/// failed.
+/// The error for a slice that was not kept because the body ended early or the acquire failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -36,8 +35,8 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Acquires a slice in an inner scope, and keeps the slice after the scope has ended. Returns
-/// `None` if no slice was kept.
+/// Acquires a slice in an inner scope and keeps it after the scope has ended. Returns `None` if no
+/// slice was kept.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,

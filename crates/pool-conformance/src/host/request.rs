@@ -2,28 +2,28 @@
 
 use super::element::HostKind;
 
-/// A call that acquires elements of any `Copy` type from a scope of a host backend.
+/// A call that acquires elements of any `Copy` type from a host backend's scope.
 #[derive(Clone, Debug)]
 pub struct HostAcquire {
     /// The element type.
     pub kind: HostKind,
     /// The acquire method that is called.
     pub form: HostForm,
-    /// The number of elements. If the method acquires an array, the array may contain slightly
-    /// fewer elements, because it always has three columns.
+    /// The number of elements. An array may contain slightly fewer elements, because it always has
+    /// three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
     /// this memory before it creates an element whose index is a multiple of `reenter_at`. The code
     /// acquires nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
-    /// The code that creates elements panics before it creates the element at the index `panic_at`.
-    /// If `panic_at` is `None`, the code does not panic.
+    /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
+    /// the code does not panic.
     pub panic_at: Option<usize>,
     /// `true` to call the variant of the method that panics on failure.
     pub panics: bool,
 }
 
-/// An acquire method that only scopes of host backends provide.
+/// An acquire method available only in scopes of host backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
     /// The `acquire_with` method, called with a length.

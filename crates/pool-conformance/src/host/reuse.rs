@@ -11,7 +11,7 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// The byte that fills the block of the armed slot until the slot is used again.
+/// The byte that fills the armed slot's block until the slot is used again.
 const FORMER: u8 = 0xA5;
 
 /// The size of the armed slot's block in bytes. Some acquires need a larger block.
@@ -115,7 +115,7 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     Ok(())
 }
 
-/// Arms the first slot of a scope, and checks how an acquire method uses this slot.
+/// Arms a scope's first slot and checks how an acquire method uses it.
 fn check_in_scope<B: HostBackend>(
     pool: &mut Pool<Backend<B>>,
     name: &str,

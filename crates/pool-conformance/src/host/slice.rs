@@ -1,11 +1,11 @@
-//! Slices in host memory that are in use, with elements of any type.
+//! In-use slices of host memory, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
+/// An in-use slice or piece of uninitialized memory, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
     /// The memory of the slice when it was handed out.
@@ -40,7 +40,7 @@ impl Extent {
 }
 
 impl<'s> HeldSlice<'s> {
-    /// Stores a slice that was just handed out, and writes the contents that are generated from
+    /// Stores a slice that was just handed out and fills it with the contents generated from
     /// `seed`.
     pub(super) fn new<T: HostSample>(
         slice: &'s mut [T],
@@ -52,8 +52,7 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Stores uninitialized memory in the same way as [`new`](Self::new), but writes only every
-    /// second element.
+    /// Stores uninitialized memory like [`new`](Self::new), but writes only every second element.
     pub(super) fn of_room<T: HostSample>(
         room: &'s mut [MaybeUninit<T>],
         extent: Extent,

@@ -26,7 +26,7 @@ pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Li
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
-    /// The command that is being held back, or the last command that was enqueued.
+    /// The held-back command, or the last enqueued command.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -74,7 +74,7 @@ impl DeferredLiar {
         Ok(())
     }
 
-    /// Enqueues the command that was held back, and holds back `command` until the next call.
+    /// Enqueues the held-back command, and holds back `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -314,14 +314,14 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Makes each new descriptor start as a copy of the previous descriptor if `on` is `true`, or start
-/// empty if `on` is `false`.
+/// Makes each new descriptor start as a copy of the previous one if `on` is `true`, or empty if
+/// `on` is `false`.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor. If the deliberate mistake is to return stale shapes, each new descriptor starts as
-/// a copy of the previous one.
+/// A descriptor. To return stale shapes deliberately, the backend starts each new descriptor as a
+/// copy of the previous one.
 pub(super) struct LiarsShape(KeptShape);
 
 impl Default for LiarsShape {

@@ -1,6 +1,6 @@
 //! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
 //! A backend whose views are slices can make the same mistakes as a backend with a queue. No faulty
-//! backend with host memory accesses memory outside the bytes of a block.
+//! backend with host memory accesses memory outside its blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

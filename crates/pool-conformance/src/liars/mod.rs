@@ -5,8 +5,8 @@
 //! cargo test -p pool-conformance --test liars -- --nocapture
 //! ```
 //!
-//! The `liars` test prints each faulty backend with the case that detected its mistake. No faulty
-//! backend misuses memory. Each faulty backend either wraps
+//! The `liars` test prints each faulty backend together with the case that detected its mistake. No
+//! faulty backend misuses memory. Each faulty backend either wraps
 //! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
 //! within a block of host memory.
 //!
@@ -46,7 +46,7 @@ pub struct Liar {
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The failure message of the case.
+    /// The case's failure message.
     pub said: String,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Liar {
     }
 }
 
-/// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
+/// Runs the cases on each faulty backend until one fails, and calls `tell` with the result.
 // `run_liars` is generic, so the cases for its four backends are compiled only in crates that call
 // it.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {

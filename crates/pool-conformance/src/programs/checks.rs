@@ -25,7 +25,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the contents of the view at the time of the call to `compare`.
+    /// Calls `check` with the view's contents at the time of the call to `compare`.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,

@@ -16,7 +16,7 @@ use crate::probe::{Probe, Watching};
 /// The maximum number of slots. With more slots, the model would be too slow.
 const MOST_SLOTS: usize = 160;
 
-/// The number of stale handles that are looked up after each step, in addition to all live handles.
+/// The number of stale handles looked up after each step, in addition to all live handles.
 const STALE_LOOKED_UP: usize = 12;
 
 /// A dynamic pool, together with the arrays and checkpoints that it should contain.

@@ -1,6 +1,6 @@
-//! The views of one scope, which are stored in the Rust stack frame of the function that interprets
-//! the scope. The frame refers to the views of the enclosing scopes, so that all views can be read
-//! and written while an inner scope is open.
+//! A scope's views, stored in the Rust stack frame of the function that interprets the scope. The
+//! frame refers to the views of the enclosing scopes, so that all views can be read and written
+//! while an inner scope is open.
 
 use std::mem::forget;
 
@@ -86,7 +86,7 @@ pub(super) struct LiveView<'s, P: Probe, T: Sample> {
 }
 
 impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
-    /// Stores a view, and writes the contents that are generated from `seed`.
+    /// Stores a view and writes the contents generated from `seed`.
     pub(super) fn new(
         probe: &P,
         mut view: View<'s, P, T>,

@@ -21,7 +21,7 @@ pub struct HostTally {
     pub panics: u64,
     /// The number of acquires that were refused.
     pub refusals: u64,
-    /// The number of reads that found zeroed bytes because an earlier use had marked these bytes.
+    /// The number of reads that found bytes zeroed because an earlier use had marked them.
     pub zeroed_reads: u64,
     /// The number of reads that found poison in bytes that an earlier use had marked.
     pub poisoned_reads: u64,

@@ -71,7 +71,7 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs an inner scope, and stores the slice that outlives the scope in the frame. Checks that
+    /// Runs an inner scope, and stores in the frame the slice that outlives the scope. Checks that
     /// nothing else has changed.
     pub(super) fn run_keep<'s>(
         &mut self,

@@ -89,17 +89,17 @@ pub fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first value
-/// that makes the test fail.
+/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first
+/// failing value.
 ///
 /// # Panics
 ///
-/// Panics if `test` panics. The panic message contains the message of the test, and the smallest
-/// value that was found to fail.
+/// Panics if `test` panics. The panic message contains the test's message and the smallest failing
+/// value that was found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // Shrinking makes the test fail many times. Only the failure with the smallest value is
-        // printed, at the end.
+        // Shrinking makes the test fail many times. At the end, only the failure with the smallest
+        // value is printed.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });

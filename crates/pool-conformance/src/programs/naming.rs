@@ -217,7 +217,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Looks up a handle that another pool created. The slot of the handle is live in both pools.
+    /// Looks up a handle that another pool created. The handle's slot is live in both pools.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
         // The array is empty and needs no block, so the backend's counts still match the pool in

@@ -27,7 +27,7 @@ pub struct Setting {
     pub poison: bool,
     /// `true` if every acquire receives a new block.
     pub fresh: bool,
-    /// `true` if the pool measures the peak of its live bytes.
+    /// `true` if the pool measures its peak live bytes.
     pub measure_live_bytes: bool,
     /// The number of ways in each slot's shape cache.
     pub ways: usize,
@@ -57,7 +57,7 @@ impl Setting {
 /// A round, which is one operation on a pool without open scopes.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope of the pool, and runs the steps of the scope.
+    /// Opens a scope of the pool and runs its steps.
     Scope(Nested),
     /// Calls `Pool::trim`.
     Trim,
@@ -74,16 +74,16 @@ pub enum Round {
 /// A step, which is one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires an array, and keeps its view until the scope is left.
+    /// Acquires an array and keeps its view until the scope ends.
     Acquire(Acquire),
-    /// Acquires a slice with a method that only scopes of host backends provide, and keeps the
-    /// slice until the scope is left.
+    /// Acquires a slice with a method available only in scopes of host backends, and keeps it until
+    /// the scope ends.
     Host(HostAcquire),
-    /// Runs an inner scope, and keeps a slice that outlives the scope.
+    /// Runs an inner scope and keeps a slice that outlives it.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
-    /// Acquires many small arrays, so that they fill one slot table and need another.
+    /// Acquires enough small arrays to fill one slot table and need another.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or of an outer scope.
     Rewrite(usize),
@@ -101,7 +101,7 @@ pub enum Step {
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
-    /// Leaves the scope, and also leaves this number of its enclosing scopes.
+    /// Leaves the scope, along with this number of its enclosing scopes.
     Leave(usize),
 }
 
@@ -110,7 +110,7 @@ pub enum Step {
 pub struct Nested {
     /// The way in which the scope is opened and owned.
     pub style: Style,
-    /// The number of times that the scope is opened, one after another.
+    /// The number of times that the scope is opened in succession.
     pub times: usize,
     /// The rule for the allocations that the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
@@ -169,17 +169,17 @@ pub enum Form {
     Flat(Fill, usize),
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
-    /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires memory in the same scope before it creates an element whose index is a multiple of
-    /// `reenter_at`. The code panics before it creates the element at the index `panic_at`.
+    /// A slice whose elements are created one at a time. The element-creating code acquires memory
+    /// in the same scope before each element whose index is a multiple of `reenter_at`. The code
+    /// panics before it creates the element at index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates elements acquires memory before it creates an element whose index
-        /// is a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The element-creating code acquires memory before each element whose index is a multiple
+        /// of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The code that creates elements panics before it creates the element at the index
-        /// `panic_at`. If `panic_at` is `None`, the code does not panic.
+        /// The code panics before it creates the element at index `panic_at`. If `panic_at` is
+        /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
     /// An array with a shape of fixed rank, from 1 to 6.
@@ -203,7 +203,7 @@ pub enum Fill {
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// All elements are equal to one given value.
+    /// All elements have the same given value.
     Filled,
     /// The elements are copied from host memory.
     Copied,
@@ -216,10 +216,10 @@ pub enum Impossible {
     Length(usize),
     /// A shape in which the product of the lengths overflows.
     Product,
-    /// A shape in which the product of two axes overflows, while a third axis has length zero.
+    /// A shape with two axes whose product overflows and a third axis of length zero.
     ProductBesideZero,
-    /// A shape of dynamic rank in which the product of two axes overflows, while a third axis has
-    /// length zero.
+    /// A shape of dynamic rank with two axes whose product overflows and a third axis of length
+    /// zero.
     DynamicProductBesideZero,
 }
 
@@ -244,7 +244,7 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The depth is reduced modulo a number that allows every valid depth and
+    /// Calls `rewind_to`. The depth is reduced modulo a number that permits every valid depth and
     /// the depth just above the top.
     RewindTo(usize),
     /// Calls `reset`.
@@ -252,7 +252,7 @@ pub enum DynamicStep {
     /// Writes new contents through a handle, which may be live or stale.
     Rewrite(usize),
     /// Writes to two arrays that are mutably borrowed at the same time. The second number selects
-    /// one of the arrays that have the same element type as the first array.
+    /// one of the arrays with the same element type as the first array.
     RewritePair(usize, usize),
     /// Looks up a handle that another pool created.
     Foreign(Kind),

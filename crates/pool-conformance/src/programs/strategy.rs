@@ -1,11 +1,10 @@
 //! Generates random programs that can be shrunk. The module determines which steps are common,
 //! which are rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers, which are called choices. After all
-//! choices in the list have been used, every further choice is zero. Programs are generated quickly
-//! from a list of choices, and a program shrinks together with its list. A shorter list of choices
-//! leads to a program that ends earlier. A smaller choice leads to a step that is listed earlier in
-//! this file.
+//! A program is generated from a list of random numbers, called choices. Once the list is
+//! exhausted, every further choice is zero. Generating programs from a list of choices is fast, and
+//! a program shrinks along with its list. A shorter list of choices leads to a program that ends
+//! earlier. A smaller choice leads to a step that is listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -19,16 +18,16 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// The maximum number of choices that generate a program.
+/// The maximum number of choices from which a program is generated.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
-/// The maximum number of scopes that are nested in the outermost scope.
+/// The maximum nesting depth of scopes within the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
 /// The maximum number of steps in a scope or in a dynamic program.
 const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
 const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 /// The maximum number of rounds in a lexical program.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
-/// The maximum number of times that a scope is opened, one after another.
+/// The maximum number of times that a scope is opened in succession.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
 /// The maximum number of acquires in a burst, which exceeds the number of slots in a table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };

@@ -12,9 +12,9 @@ pub struct Tally {
     pub programs: u64,
     /// The number of slots that were handed out.
     pub acquires: u64,
-    /// The number of acquires that the hot path served.
+    /// The number of acquires served by the hot path.
     pub hot_acquires: u64,
-    /// The number of slots outside the first slot table that were handed out.
+    /// The number of slots handed out from slot tables other than the first.
     pub beyond_first_table: u64,
     /// The number of acquires that were refused because of the byte limit.
     pub over_limit: u64,
@@ -28,8 +28,8 @@ pub struct Tally {
     pub shape_hits: u64,
     /// The number of handles that were refused as stale.
     pub stale_handles: u64,
-    /// The counts for acquire methods that only scopes of host backends provide. For backends that
-    /// are not host backends, all counts of the host's methods are zero.
+    /// The counts for acquire methods available only in scopes of host backends. For other
+    /// backends, all counts of the host's methods are zero.
     pub host: HostTally,
 }
 

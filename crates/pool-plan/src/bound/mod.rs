@@ -34,7 +34,7 @@ pub struct Bound {
 }
 
 impl IntervalProblem {
-    /// Returns the maximum number of bytes that are live at one time.
+    /// Returns the maximum number of bytes live at any one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         Bound::on(&Timeline::new(self))

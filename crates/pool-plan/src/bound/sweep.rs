@@ -1,9 +1,9 @@
-//! Finds the heaviest set of buffers that are live at one time, by sweeping over the starts and
-//! ends of all buffers.
+//! Finds the heaviest set of buffers that are live at one time by sweeping over the starts and ends
+//! of all buffers.
 
 use crate::timeline::Timeline;
 
-/// Returns the items that are live in the section with the largest sum of `weights`, except for
+/// Returns the items that are live in the section with the largest sum of `weights`, excluding
 /// items of weight 0. If several sections have the same sum, the function selects the first one.
 // Uncounted: the loop needs no counter, because the function makes only one pass over the sections,
 // before the first plan is computed.

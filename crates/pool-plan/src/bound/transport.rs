@@ -8,7 +8,7 @@
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders that are processed between two checks of the clock.
+/// The number of senders processed between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
 /// A flow, together with the remaining supply and demand.
@@ -17,7 +17,7 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders that it receives flow from, and the amounts of flow.
+    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Transport<'a> {
 /// between it and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
-    /// For each level, the receivers on this level, stored as bits.
+    /// For each level, its receivers, stored as bits.
     receivers: Vec<Vec<u64>>,
     /// The receivers on all levels that have been computed, stored as bits.
     met: Vec<u64>,
@@ -235,8 +235,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, which leads from a receiver to one of the receiver's senders. The flow from
-/// the sender to the receiver may be redirected.
+/// A step of a path, which leads from a receiver to one of its senders. The flow from the sender to
+/// the receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,

@@ -20,11 +20,11 @@ use crate::work::Watch;
 /// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it
-/// may grow by its length divided by this number.
+/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
+/// by this number before it is cleaned up again.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items that are placed before the placer checks again whether to clean up the list.
+/// The number of items placed between two checks of whether to clean up the list.
 const ITEMS_A_STRIKE: usize = 64;
 
 /// The fixed cost of placing an item, measured in loop passes. The cost of scanning the list is
@@ -75,7 +75,7 @@ impl<'a> ConflictPlacer<'a> {
         }
     }
 
-    /// Reads an item's row to find the addresses of all placed items that conflict with the item.
+    /// Reads an item's row to find the addresses of all placed items that conflict with it.
     // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that it reads
     // and the conflicts that it finds.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {

@@ -1,10 +1,10 @@
 //! A placer that places the buffers of a timeline in the order of their starts. An online allocator
-//! also serves requests in the order of their arrival.
+//! likewise serves requests in order of arrival.
 //!
 //! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
 //! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
-//! time, while other orders require the free ranges at all times. If gaps are treated as live and
-//! fixed offsets as always occupied, placing by start is the fastest planning method. However, the
+//! time, whereas other orders require them at all times. If gaps are treated as live and fixed
+//! offsets as always occupied, placing by start is the fastest planning method. However, the
 //! resulting plan is rough.
 
 use std::borrow::Cow;

@@ -13,14 +13,14 @@ const MOST_NAMED: usize = 1 << 12;
 /// An order of the items, and the rule that selects a free range for each item.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The items in the order of their placement.
+    /// The items in placement order.
     pub(crate) items: Vec<u32>,
     /// The rule that selects a free range.
     pub(crate) fit: GreedyFit,
     /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
-    /// `true` if the placer may treat gaps in lifetimes as live, and fixed offsets as always
-    /// occupied, in order to place items faster.
+    /// `true` if the placer may treat gaps as live, and fixed offsets as always occupied, in order
+    /// to place items faster.
     pub(crate) is_rough: bool,
 }
 
@@ -29,13 +29,13 @@ pub(crate) struct Order {
 enum Ties {
     /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
-    /// The item that starts first comes first, which is the rule in textbooks. If two items start
-    /// at the same time, their positions in the problem decide which of them comes first.
+    /// The item that starts first comes first, as in textbooks. If two items start at the same
+    /// time, their positions in the problem decide which of them comes first.
     Place,
     /// The item that starts first comes first. If two items start at the same time, their names
     /// decide which of them comes first.
     Name,
-    /// The same rule as `Place`, but gaps in lifetimes are ignored.
+    /// The same rule as `Place`, except that gaps in lifetimes are ignored.
     Rough,
 }
 
@@ -74,14 +74,14 @@ pub(crate) struct Measures<'a> {
     /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
     /// rough plan is computed before all other plans.
     pub(crate) has_rough_plan: bool,
-    /// The offset of each item in an earlier plan, if there is an earlier plan. The list may
-    /// contain fewer entries than there are items.
+    /// The offset of each item in an earlier plan, if there is one. The list may contain fewer
+    /// entries than there are items.
     pub(crate) last: &'a [Option<u64>],
 }
 
 impl Recipe {
-    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, whether the
-    /// recipe breaks the last tie by position or by name.
+    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, regardless
+    /// of how the recipe breaks the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
@@ -91,17 +91,17 @@ impl Recipe {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// Returns the same recipe with the last tie broken by position, if this recipe breaks the last
-    /// tie by name. Returns `None` for all other recipes.
+    /// If this recipe breaks the last tie by name, returns a copy that breaks it by position
+    /// instead. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
 }
 
 impl Measures<'_> {
-    /// Returns the recipes for the greedy plans of a portfolio. The list begins with the fastest
-    /// recipe, continues with the textbook heuristics, and ends with all other recipes. The
-    /// textbook heuristics are sorted by how well they work on most problems.
+    /// Returns the recipes for a portfolio's greedy plans. The list begins with the fastest recipe,
+    /// continues with the textbook heuristics, and ends with all other recipes. The textbook
+    /// heuristics are sorted by how well they work on most problems.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -187,8 +187,8 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if there is an earlier
-    /// plan. New items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
+    /// items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
     /// plan. All items that are placed before a given item are no higher than in the earlier plan.

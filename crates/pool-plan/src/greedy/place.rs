@@ -21,7 +21,7 @@ pub(crate) enum Placement {
 
 /// A greedy placer, which places items one by one.
 pub(crate) trait Place {
-    /// Places the items with fixed offsets, followed by all other items in `order`. The method
-    /// stops early if the peak reaches `limit` or if `watch` stops the computation.
+    /// Places the items with fixed offsets, then all other items in `order`. The method stops early
+    /// if the peak reaches `limit` or if `watch` stops the computation.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

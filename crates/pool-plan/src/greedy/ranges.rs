@@ -118,7 +118,7 @@ impl Room {
         self.pass_if(true, start, end);
     }
 
-    /// Informs the search, if `is_occupied` is `true`, that the addresses are occupied. The code is
+    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
     /// written so that the compiler emits only one branch, on a condition that is rarely true. If
     /// every other buffer in a long list is occupied, mispredicted branches would take more time
     /// than all other work.
@@ -136,7 +136,7 @@ impl Room {
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range that is passed later can change the offset found by the search.
+    /// Returns `true` if no range passed later can change the offset found by the search.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()

@@ -11,7 +11,7 @@ use super::packing::Standing;
 /// placement grows with the square of the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
-/// The order of placement of the buffers.
+/// The order in which the buffers are placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// The largest buffer comes first.
