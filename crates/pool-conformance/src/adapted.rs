@@ -76,8 +76,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the inner backend requires nothing
-        // more.
+        // SAFETY: the caller upholds the contract of `free`, and the inner backend has no further
+        // requirements.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
 
@@ -126,8 +126,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no further
+        // requirements.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
 
@@ -146,8 +146,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend has no
+        // further requirements.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -166,8 +166,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the inner backend requires nothing
-        // more.
+        // SAFETY: the caller upholds the contract of `fill`, and the inner backend has no further
+        // requirements.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
 
@@ -185,8 +185,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend
-        // requires nothing more.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend has no
+        // further requirements.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
 }
@@ -247,8 +247,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.free(block, bytes) };
     }
 
@@ -261,8 +261,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method has no
+        // further requirements.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -271,14 +271,14 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method has no
+        // further requirements.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -288,8 +288,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
 
@@ -299,8 +299,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -309,8 +309,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method
-        // requires nothing more.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method has
+        // no further requirements.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }

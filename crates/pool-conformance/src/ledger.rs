@@ -109,7 +109,7 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused to allocate {bytes} bytes")]
 pub struct RefusalError {
-    /// The number of bytes that were requested.
+    /// The number of bytes requested.
     pub bytes: usize,
 }
 

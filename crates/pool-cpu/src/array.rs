@@ -42,7 +42,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ```
 ///
 /// The compiler rejects shapes with custom strides, because a pool's arrays are contiguous. To
-/// slice, reverse or transpose an array, call the methods of the returned view.
+/// slice, reverse, or transpose an array, call the methods of the returned view.
 ///
 /// ```compile_fail,E0277
 /// use ndarray::ShapeBuilder;
@@ -71,7 +71,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Other contents
 ///
 /// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that was
-/// acquired with a shape. The array may contain zeros, a repeated value, computed elements or
+/// acquired with a shape. The array may contain zeros, a repeated value, computed elements, or
 /// uninitialized memory.
 ///
 /// ```

@@ -22,7 +22,7 @@ struct BlockAlignment;
 
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
-// SAFETY: `block::allocate` returns new, zeroed and aligned memory that does not move and is not
+// SAFETY: `block::allocate` returns new, zeroed, and aligned memory that does not move and is not
 // bound to a thread. `block::free` uses the allocator that allocated the block. The choice between
 // mapping and the global allocator depends only on the size. Host memory needs no ordering, because
 // all work on a view has completed when the view's lifetime ends. Each view is a slice that

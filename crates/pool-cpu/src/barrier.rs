@@ -40,8 +40,7 @@ pub fn barrier_on_all_threads() -> bool {
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
     /// The `MEMBARRIER_CMD_PRIVATE_EXPEDITED` constant from `linux/membarrier.h`. The constant is
-    /// defined here, because the user's lock file may select a `libc` version without this
-    /// constant.
+    /// defined here because the user's lock file may select a `libc` version that lacks it.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
     /// The `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED` constant from `linux/membarrier.h`.
     pub(super) const REGISTER: libc::c_int = 1 << 4;

@@ -48,8 +48,8 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
 
 /// Discards the whole pages of a block that begin at or after the byte offset `from`. The addresses
 /// of these pages stay valid. Returns the number of discarded bytes. After the call, all bytes of
-/// the discarded pages are zero. This function does nothing for a block that the global allocator
-/// allocated.
+/// the discarded pages are zero. This function does nothing for a block allocated by the global
+/// allocator.
 ///
 /// # Safety
 ///

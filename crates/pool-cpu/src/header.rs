@@ -14,7 +14,7 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank that is cached together with its shape.
 ///
-/// Each header is created for one element type, one block and one shape. The shape cache finds its
+/// Each header is created for one element type, one block, and one shape. The shape cache finds its
 /// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
 /// is replaced.
 #[derive(Default)]

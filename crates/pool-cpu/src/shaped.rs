@@ -1,5 +1,4 @@
-//! Acquires the elements for an `ndarray` shape, and converts these elements into an `ndarray`
-//! view.
+//! Acquires the elements for an `ndarray` shape and converts them into an `ndarray` view.
 
 use core::marker::PhantomData;
 
@@ -88,7 +87,7 @@ pub(crate) unsafe fn view_of<T, D: Dimension>(
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Panics with the message of an error, for methods whose names do not start with `try_`.
+/// Panics with an error's message, for methods whose names do not start with `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -81,7 +81,7 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Checks a tensor, and takes ownership of it. The tensor is dropped if a check fails.
+    /// Checks a tensor and takes ownership of it. The tensor is dropped if a check fails.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
         })
     }
 
-    /// Borrows the elements for work on the device that writes to them.
+    /// Borrows the elements for device work that writes to them.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl<T> DeviceTensor<T> {
         self.address
     }
 
-    /// Returns `true` if the producer does not allow writes to the tensor.
+    /// Returns `true` if the producer forbids writes to the tensor.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

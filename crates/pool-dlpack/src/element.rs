@@ -3,7 +3,7 @@
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
-/// An element type that corresponds to a data type of DLPack. This trait is sealed.
+/// An element type that corresponds to a DLPack data type. This trait is sealed.
 ///
 /// The trait is implemented for `bool`, and for 8-bit to 64-bit integers and floats. The `half`
 /// feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. Tensors of `bool`
@@ -60,7 +60,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a DLPack data type. The name matches numpy's name if numpy has this type.
+/// Returns the name of a DLPack data type. The name matches numpy's name for the type, if numpy has
+/// it.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -18,7 +18,7 @@ pub enum TensorError {
          product is {elements}"
     )]
     Shape {
-        /// The lengths of the axes that were requested.
+        /// The requested axis lengths.
         shape: Vec<usize>,
         /// The number of elements in the array.
         elements: usize,
@@ -38,7 +38,7 @@ pub enum TensorError {
         name_of(*expected)
     )]
     DataType {
-        /// The data type that was requested.
+        /// The requested data type.
         expected: DLDataType,
         /// The data type of the tensor.
         found: DLDataType,

@@ -24,8 +24,8 @@ use crate::error::{Refused, TensorError};
 /// Creates a row-major managed tensor from an array, without copying the elements.
 ///
 /// The consumer may write to the tensor. Dropping the tensor on any thread returns its memory to
-/// the pool. A tensor keeps the pool's memory alive, like an [`Owned`] array. Forgetting a tensor
-/// leaks its block.
+/// the pool. A tensor keeps the pool's memory alive, just as an [`Owned`] array does. Forgetting a
+/// tensor leaks its block.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.

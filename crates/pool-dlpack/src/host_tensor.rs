@@ -1,4 +1,4 @@
-//! Imports tensors from other libraries in host memory, so that they can be used as slices.
+//! Imports tensors in host memory from other libraries, so that they can be used as slices.
 //!
 //! # Invariants
 //!
@@ -62,7 +62,7 @@ unsafe impl<T: Send> Send for HostTensor<T> {}
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Checks a tensor, and takes ownership of it. The tensor is dropped if a check fails.
+    /// Checks a tensor and takes ownership of it. The tensor is dropped if a check fails.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
     /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
     /// contiguous in row-major order. Returns [`TensorError::Misaligned`],
-    /// [`TensorError::NoMemory`] or [`TensorError::TooLarge`] if the address or the size of the
+    /// [`TensorError::NoMemory`], or [`TensorError::TooLarge`] if the address or the size of the
     /// elements is invalid.
     ///
     /// # Safety
@@ -101,8 +101,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// No other code may read or write the elements during the borrow. Producers in Python, for
-    /// example, keep their own references to the elements.
+    /// No other code may read or write the elements during the borrow. For example, Python
+    /// producers hold their own references to the elements.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);
@@ -120,7 +120,7 @@ impl<T> HostTensor<T> {
         &self.shape
     }
 
-    /// Returns `true` if the producer does not allow writes to the tensor.
+    /// Returns `true` if the producer forbids writes to the tensor.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

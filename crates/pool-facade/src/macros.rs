@@ -26,7 +26,7 @@
 /// ```
 ///
 /// `|scope| { … }` looks like a closure to rustfmt, but it is a block of the enclosing function.
-/// Inside the block, `return`, `?`, `break` with a label and `.await` work as usual, and panics
+/// Inside the block, `return`, `?`, `break` with a label, and `.await` work as usual, and panics
 /// propagate. The pool is returned to its thread's list on every exit from the block. The `?`
 /// operator returns from the enclosing function, not from the macro. Views and scopes cannot leave
 /// the block of `with_pool!`.
@@ -44,8 +44,8 @@
 ///
 /// # What does not compile
 ///
-/// The compiler rejects each of the following programs. The page
-/// [`compiler_errors`](crate::compiler_errors) explains how to fix these programs.
+/// The compiler rejects each of the following programs. The
+/// [`compiler_errors`](crate::compiler_errors) page explains how to fix these programs.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -203,7 +203,7 @@ macro_rules! try_with_pool {
 }
 
 /// Implements thread-local pools for a backend in the backend's own crate. The macro makes
-/// [`with_pool!`], [`try_with_pool!`] and [`local()`](crate::local()) usable with the backend.
+/// [`with_pool!`], [`try_with_pool!`], and [`local()`](crate::local()) usable with the backend.
 ///
 /// The `context` argument creates the context of a new pool. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is

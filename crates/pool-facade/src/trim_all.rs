@@ -56,7 +56,7 @@ use crate::local::requests::OF_DEVICES;
 /// # Cost on the hot path
 ///
 /// `trim_all` does not make any acquire more expensive. A thread can acquire and return its pools
-/// without a lock, a fence or an atomic read-modify-write operation. Opening a thread-local scope
+/// without a lock, a fence, or an atomic read-modify-write operation. Opening a thread-local scope
 /// costs at most one additional instruction, because the code loads the pool's address instead of
 /// copying it. Each call to `trim_all` takes a few additional microseconds, because `membarrier`
 /// makes each running thread execute a barrier. The documentation of `pool_core::thread_list`

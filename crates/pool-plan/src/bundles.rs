@@ -13,8 +13,8 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The maximum number of passes over all items. Deeply nested bundles require more passes, most of
-/// which visit only a few items.
+/// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
+/// passes visit only a few items.
 const MOST_PASSES: usize = 24;
 /// The maximum number of items for which bundles are formed. For this number of items, one pass and
 /// the first plan of the bundles take a few milliseconds.
@@ -80,8 +80,8 @@ impl Bundles {
     }
 
     /// Returns the outermost bundles and the items that belong to no bundle.
-    // Uncounted: the loop needs no counter, because the iterator makes only one pass over the
-    // nodes, and there are at most two nodes per item.
+    // Uncounted: the loop needs no counter because the iterator makes only one pass over the nodes,
+    // and there are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
@@ -89,7 +89,7 @@ impl Bundles {
 
     /// Returns the reduced problem, in which the outermost bundles are placed, together with the
     /// bundles' lifetimes.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
         let item = |node: &Node| Item { size: node.size, alignment: node.alignment, fixed: None };
@@ -105,8 +105,7 @@ impl Bundles {
     }
 
     /// Computes the offsets of all items from the offsets of the outermost bundles.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
-    // nodes.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the nodes.
     pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
         let mut offsets = vec![0; self.nodes.len()];
         for ((node, _), &offset) in self.outermost().zip(outermost) {
@@ -124,7 +123,7 @@ impl Bundles {
 
     /// Forms chains. If one node ends when another node of the same size begins, both nodes receive
     /// the same offset.
-    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
+    // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
         // Each edge consists of a time, the node's size, a flag that is `true` if the node begins
         // at this time, and the node's index.
@@ -163,7 +162,7 @@ impl Bundles {
     }
 
     /// Forms piles of nodes that are live in the same sections.
-    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
+    // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
         // Nodes with larger alignments come first, because this order needs less padding.
         let key = |one: &u32| {
@@ -193,7 +192,7 @@ impl Bundles {
     }
 
     /// Adds a bundle that contains the given nodes at the given offsets.
-    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
+    // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
         let number = index(self.nodes.len());
         let mut bundle =

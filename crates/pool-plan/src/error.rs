@@ -1,4 +1,4 @@
-//! The crate's error type. An error describes the mistake in a problem, a file or a plan, with the
+//! The crate's error type. An error describes the mistake in a problem, a file, or a plan, with the
 //! relevant numbers.
 
 use std::error::Error;
@@ -28,7 +28,7 @@ pub enum PlanError {
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// A gap is empty, overlaps the previous gap or extends beyond the buffer's lifetime, or the
+    /// A gap is empty, overlaps the previous gap, or extends beyond the buffer's lifetime, or the
     /// gaps cover the whole lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
@@ -84,7 +84,7 @@ pub enum PlanError {
         /// The index of the second buffer.
         second: usize,
     },
-    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
+    /// The problem contains more buffers, edges, markers, or gaps than the planner accepts. The
     /// limit keeps the memory use of the planner itself within bounds.
     #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {

@@ -44,7 +44,7 @@ impl HappensBeforeProblem {
     ///
     /// # Errors
     /// Returns an error in the following cases:
-    /// - The problem contains no buffers, or more buffers, edges or free markers than the planner
+    /// - The problem contains no buffers, or more buffers, edges, or free markers than the planner
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.

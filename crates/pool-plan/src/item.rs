@@ -1,4 +1,4 @@
-//! The size, alignment and fixed offset of a buffer. The only other input to the solvers is the
+//! The size, alignment, and fixed offset of a buffer. The only other input to the solvers is the
 //! list of conflicts between buffers.
 
 /// The size of a buffer, and the constraints on its offset.

@@ -23,7 +23,7 @@ pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
 
-/// The name, size, alignment and fixed offset of a buffer.
+/// The name, size, alignment, and fixed offset of a buffer.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
     pub(crate) size: u64,
@@ -42,7 +42,7 @@ pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Returns an error if a graph would need too much memory. The number of operations is not limited,
+/// Returns an error if a graph would need too much memory. Operations are not limited in number,
 /// because an operation that no edge or buffer names needs no memory.
 pub(crate) fn check_graph(
     edges: usize,
@@ -54,8 +54,7 @@ pub(crate) fn check_graph(
     at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
 }
 
-/// Returns an error if a problem would need too much memory, because it contains too many buffers
-/// and gaps.
+/// Returns an error if the buffers and gaps of a problem would need too much memory.
 pub(crate) fn check_intervals(
     buffers: usize,
     gaps: impl Iterator<Item = usize>,

@@ -1,6 +1,6 @@
-//! The operations of a graph that edges or buffers name. A graph may contain more operations than
-//! would fit in memory. Operations that no edge or buffer names are unordered, so they are not
-//! stored.
+//! The operations of a graph that are named by edges or buffers. A graph may contain more
+//! operations than would fit in memory. Operations that no edge or buffer names are unordered, so
+//! they are not stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};

@@ -13,7 +13,7 @@ pub struct Options {
     /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
     /// returns the first plan that fits within it, without minimizing the peak.
     pub capacity: Option<u64>,
-    /// The time limit for planning. The solver always completes the first greedy plan, even if this
+    /// The time limit for planning. The solver always completes the first greedy plan, even if it
     /// exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
@@ -105,7 +105,7 @@ impl Monitor {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns the lower bound in bytes, or 0 if it is not known yet.
+    /// Returns the lower bound in bytes, or 0 if none is known yet.
     #[must_use]
     pub fn bound(&self) -> u64 {
         self.bound.load(Ordering::Relaxed)

@@ -25,7 +25,7 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
     let after = operations.after(full);
-    // The order exists, because no problem that contains a cycle can be created.
+    // The order exists because no problem that contains a cycle can be created.
     let order = operations.in_order(problem.edges()).unwrap_or_default();
     let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
     let threads = precedes.threads_of(threads);

@@ -35,7 +35,7 @@ pub(crate) struct Overlaps<'a> {
 
 impl<'a> Overlaps<'a> {
     /// Builds the data structure for the spans of a timeline.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // spans, which take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
@@ -140,7 +140,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Appends all items that overlap the given item. An overlapping item may be appended twice.
-    // Uncounted: the loop needs no counter, because a repair counts the items that are found.
+    // Uncounted: the loop needs no counter because a repair counts the items that are found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));
@@ -151,7 +151,7 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-/// The overlaps of a timeline, which are computed on first use.
+/// The overlaps of a timeline, computed on first use.
 #[derive(Debug)]
 pub(crate) struct LazyOverlaps<'a> {
     timeline: &'a Timeline,

@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine (splitmix64 by Steele, Lea and Flood, 2014).
+//! Random numbers that are the same on every machine (splitmix64 by Steele, Lea, and Flood, 2014).
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The record of a captured graph, which can be stored in a file. A record contains a graph
-//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`,
-//! `pool-plan replay` and `pool-plan export` read record files.
+//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`, `pool-plan
+//! replay`, and `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location of the request for a buffer.
+/// The source location that requested a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -71,7 +71,7 @@ impl GraphRecord {
     }
 
     /// Returns the record with its buffers replaced. The new buffers may have different sizes,
-    /// alignments or offsets, but their number must be the same.
+    /// alignments, or offsets, but their number must be the same.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl GraphRecord {
         Self::from_json_with(text, |_| ())
     }
 
-    /// Reads a record, and passes each buffer to a closure that may change the buffer before it is
+    /// Reads a record and passes each buffer to a closure that may change it before it is
     /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors

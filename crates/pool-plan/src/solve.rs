@@ -51,8 +51,8 @@ impl IntervalProblem {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Returns the same plan as [`solve`](Self::solve). Through `monitor`, another thread may
-    /// observe the planner and stop it.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may use `monitor` to observe
+    /// and stop the planner.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -60,14 +60,14 @@ impl IntervalProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
-    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
+    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
+    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
+    /// new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if two conditions are met. Every
-    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime or
-    /// a larger alignment than in the earlier plan.
+    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime,
+    /// or a larger alignment than in the earlier plan.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -199,8 +199,8 @@ impl HappensBeforeProblem {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Returns the same plan as [`solve`](Self::solve). Through `monitor`, another thread may
-    /// observe the planner and stop it.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may use `monitor` to observe
+    /// and stop the planner.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -208,14 +208,14 @@ impl HappensBeforeProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
-    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
+    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
+    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
+    /// new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
     /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
-    /// lifetime or a larger alignment than in the earlier plan. No ordering between operations may
+    /// lifetime, or a larger alignment than in the earlier plan. No ordering between operations may
     /// have been removed.
     ///
     /// # Errors
@@ -336,7 +336,7 @@ impl Positions {
     }
 }
 
-/// Returns the size, alignment and fixed offset of each buffer.
+/// Returns the size, alignment, and fixed offset of each buffer.
 fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     let item =
         |one: &GraphBuffer| Item { size: one.size, alignment: one.alignment, fixed: one.offset };
@@ -364,9 +364,8 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. The
-/// number includes the pair of the item with itself. The result reuses the memory of the order
-/// relation.
+/// Returns the pairs of mutually unordered items and each item's number of such pairs. The number
+/// includes the item's pair with itself. The result reuses the memory of the order relation.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

@@ -39,7 +39,7 @@ pub(crate) fn run<T: Send>(
     results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
 }
 
-/// Runs two functions, which run concurrently if a second thread can be started.
+/// Runs two functions, concurrently if a second thread can be started.
 pub(crate) fn both(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
     let (one, other) = (Mutex::new(Some(one)), Mutex::new(Some(other)));
     run(2, 2, |index| match index {

@@ -11,7 +11,7 @@ use crate::item::Item;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Buffers, and the sections where they are live.
+/// Buffers, and the sections in which they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// The items to be placed.
@@ -31,7 +31,7 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Divides the time of a problem into sections.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers, before the first plan is computed.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
@@ -59,7 +59,7 @@ impl Timeline {
     }
 
     /// Creates a timeline in which each item has a single lifetime.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over at
+    // Uncounted: the loop needs no counter because the function makes only a few passes over at
     // most 92,672 buffers.
     pub(crate) fn of_lifetimes(items: &[Item], lifetimes: &[(i64, i64)]) -> Self {
         let lowers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.0)).collect();
@@ -79,7 +79,7 @@ impl Timeline {
 
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // spans, before the first plan is computed.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
@@ -100,8 +100,8 @@ impl Timeline {
     }
 
     /// Returns, for each section, the total weight of the items that are live in it.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
-    // spans, which takes 10 milliseconds for a million spans.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
+    // which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -163,8 +163,8 @@ impl Timeline {
     }
 
     /// Returns the items that are live in a section.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
-    // spans, before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
+    // before the first plan is computed.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -172,7 +172,7 @@ impl Timeline {
         (0..self.items.len()).filter(move |&item| self.spans(item).iter().any(is_live))
     }
 
-    /// Returns the spans of sections where an item is live, in ascending order.
+    /// Returns the spans of sections in which an item is live, in ascending order.
     pub(crate) fn spans(&self, item: usize) -> &[(u32, u32)] {
         &self.spans[self.span_range(item)]
     }

@@ -1,9 +1,9 @@
 //! Mirrors each set bit of a square matrix across the diagonal.
 //!
-//! The matrix is processed in squares of 64 rows, which are exchanged across the diagonal.
-//! Mirroring the bits one by one would access a different cache line for each bit. The rows are
-//! halved recursively until only a few are left, so that consecutive squares are likely to be in
-//! the cache. Two threads can also work on parts of the matrix that have no rows in common.
+//! The matrix is processed in squares of 64 rows, which are swapped across the diagonal. Mirroring
+//! the bits one by one would access a different cache line for each bit. The rows are halved
+//! recursively until only a few are left, so that consecutive squares are likely to be in the
+//! cache. Two threads can also work on parts of the matrix that have no rows in common.
 
 use crate::tasks;
 
@@ -76,8 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, and gives each of them half of the threads. If there are several threads,
-/// the functions run concurrently.
+/// Runs two functions, giving each of them half of the threads. If there are several threads, the
+/// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -108,7 +108,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Returns one word from each of 64 rows. For rows past the last row, the word is 0.
+    /// Returns one word from each of 64 rows. For row indices past the last row, the word is 0.
     fn square(&self, number: usize, word: usize) -> [u64; 64] {
         let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
         let mut square = [0; 64];
@@ -131,7 +131,7 @@ impl Rows<'_> {
     }
 }
 
-/// Transposes a square of 64 rows of 64 bits. The function recursively exchanges halves across the
+/// Transposes a square of 64 rows of 64 bits. The function recursively swaps halves across the
 /// diagonal (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);

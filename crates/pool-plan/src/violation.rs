@@ -93,7 +93,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer is placed in a nonexistent memory, or in a memory that the buffer may not use.
+    /// A buffer is placed in a nonexistent memory or in one that the buffer must not use.
     #[error(
         "buffer #{buffer} is placed in memory #{memory}, which does not exist or is not allowed \
          for this buffer"
@@ -131,7 +131,7 @@ pub enum Violation {
     WrongBound {
         /// The bound that the certificate states.
         stated: u64,
-        /// The bound that the prices prove.
+        /// The bound that follows from the prices.
         found: u64,
     },
     /// The prices of a memory are too high, so they do not prove a bound.

@@ -1,6 +1,6 @@
-//! A cache of bind groups. The cache looks up a bind group by its layout and its bound ranges. A
-//! bind group stays in the cache until one of its buffers is freed. If the cache is full, it
-//! removes the least recently used bind group.
+//! A cache of bind groups. The cache looks up a bind group by its layout and bound ranges. A bind
+//! group stays in the cache until one of its buffers is freed. If the cache is full, it removes the
+//! least recently used bind group.
 //!
 //! Every operation takes constant time. Each entry links to its neighbors in the order of use, and
 //! stores its position in each buffer's list of entries.
@@ -16,7 +16,7 @@ const TRIED: usize = 16;
 /// The index that marks a missing entry.
 const NONE: usize = usize::MAX;
 
-/// A range of a buffer: the buffer's identity, and the offset and length of the range in bytes.
+/// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
 /// A cache of the bind groups that a stream has created.
@@ -54,7 +54,7 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     places: Box<[Place]>,
-    /// For each binding, the index of its [`Use`] in the list of its buffer.
+    /// For each binding, the index of its [`Use`] in its buffer's list.
     positions: Box<[usize]>,
     /// The indices of the entries that were used directly after this entry (`newer`) and directly
     /// before it (`older`).
@@ -179,7 +179,7 @@ impl<G> BindGroups<G> {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
-        // The bind group is dropped last, because dropping a bind group runs wgpu's code.
+        // The bind group is dropped last because dropping it runs wgpu code.
         self.entries[at].kept.group = None;
     }
 
@@ -289,8 +289,8 @@ mod tests {
 
     use super::{BindGroups, Place};
 
-    /// A simple model of the cache, which the test compares with the cache. The model lists the
-    /// bind groups from the least to the most recently used.
+    /// A simple model against which the test compares the cache. The model lists the bind groups
+    /// from the least to the most recently used.
     type Model = Vec<(u64, Vec<Place>, u64)>;
 
     #[derive(Clone, Debug)]

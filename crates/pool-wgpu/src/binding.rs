@@ -21,7 +21,7 @@ pub struct Binding<'a> {
     /// device's alignment.
     pub(crate) offset: u64,
     /// The length of the range in bytes. The length is a multiple of 4 and at most the device's
-    /// largest size of a binding.
+    /// maximum binding size.
     pub(crate) bytes: u64,
     pub(crate) access: Access,
 }
@@ -43,7 +43,7 @@ impl<'a> Binding<'a> {
         })
     }
 
-    /// Returns the access that the kernel has to the binding.
+    /// Returns the kernel's kind of access to the binding.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
@@ -56,7 +56,7 @@ impl<'a> Binding<'a> {
         self.bytes
     }
 
-    /// Returns a key that identifies the bound bytes: the buffer's identity, the offset and the
+    /// Returns a key that identifies the bound bytes by the buffer's identity, the offset, and the
     /// length.
     #[inline]
     pub(crate) fn place(&self) -> (u64, u64, u64) {

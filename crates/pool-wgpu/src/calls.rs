@@ -1,4 +1,4 @@
-//! Wraps calls to wgpu, and returns their errors as values. Error scopes catch wgpu's errors, and
+//! Wraps calls to wgpu and returns their errors as values. Error scopes catch wgpu's errors, and
 //! queries detect whether the device is lost.
 //!
 //! Outside a browser, wgpu reports the loss of a device only to one callback, and this callback
@@ -82,7 +82,7 @@ impl Calls {
         WgpuError::DeviceLost
     }
 
-    /// Runs `calls` on the device, and returns the first error that wgpu reports.
+    /// Runs `calls` on the device and returns the first error that wgpu reports.
     ///
     /// In a browser, this method returns no errors. The browser reports errors later to the
     /// device's handler for uncaptured errors.

@@ -6,7 +6,7 @@ use std::fmt;
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// The reason why the crate could not allocate memory, or could not record, submit or read work.
+/// The reason why the crate could not allocate memory, or could not record, submit, or read work.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
@@ -29,7 +29,7 @@ pub enum WgpuError {
     },
     /// A stream is already in use on this thread. The call was made in the closure of
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
-    /// a stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
+    /// a stream. During a call, wgpu can run error handlers, callbacks, and log subscribers.
     #[error(
         "a stream is already in use on this thread: make this call only after the callback, or the \
          closure passed to `record`, has returned"
@@ -57,18 +57,18 @@ pub enum WgpuError {
     /// The device is out of memory.
     #[error("the device cannot allocate {bytes} bytes: {message}")]
     OutOfMemory {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         bytes: u64,
         /// The message that wgpu returned.
         message: String,
     },
-    /// The requested size is larger than the largest buffer that the device supports.
+    /// The requested size exceeds the largest buffer that the device supports.
     #[error(
         "a buffer of {bytes} bytes exceeds the device's limit of {limit} bytes: request a device \
          with a higher `max_buffer_size`, or acquire the memory in parts"
     )]
     BufferTooLarge {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         bytes: u64,
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
@@ -93,7 +93,7 @@ pub enum WgpuError {
     Misaligned {
         /// The offset of the part within its buffer, in bytes.
         offset: u64,
-        /// The alignment that the device requires of the offset, in bytes.
+        /// The alignment, in bytes, that the device requires for the offset.
         alignment: u64,
     },
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
@@ -110,14 +110,14 @@ pub enum WgpuError {
     /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view with at least one element")]
     EmptyBinding,
-    /// The number of passed bindings differs from the number that the kernel declares.
+    /// The number of passed bindings differs from the number declared by the kernel.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
         /// The number of bindings that the kernel declares.
         declared: usize,
-        /// The number of bindings that were passed.
+        /// The number of passed bindings.
         given: usize,
     },
     /// A kernel writes to a binding that was created only for reading.
@@ -146,7 +146,7 @@ pub enum WgpuError {
         /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to memory of another stream. Commands of two different streams are not
+    /// A binding refers to another stream's memory. Commands of two different streams are not
     /// ordered with each other.
     #[error(
         "memory from another stream cannot be bound on this stream: create both pools on one \
@@ -167,7 +167,7 @@ pub enum WgpuError {
          parameters in an array, and bind a view of the array"
     )]
     TooManyParameters {
-        /// The number of parameter bytes that were passed.
+        /// The number of parameter bytes passed.
         bytes: usize,
         /// The maximum number of parameter bytes.
         limit: usize,
@@ -180,7 +180,7 @@ pub enum WgpuError {
     TooManyGroups {
         /// The zero-based index of the axis.
         axis: usize,
-        /// The number of workgroups that were requested.
+        /// The requested number of workgroups.
         groups: u32,
         /// The device's `max_compute_workgroups_per_dimension`.
         limit: u32,
@@ -265,7 +265,7 @@ pub enum WgpuError {
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Call [`read`](crate::BufferView::read), and await the result.
+    /// Call [`read`](crate::BufferView::read) and await the result.
     #[error("code in a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.

@@ -260,8 +260,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. It is not sufficient that the checks
-            // after the test case detect the mistake.
+            // The test case itself must detect the mistake. It is not sufficient for the checks
+            // after the test case to detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -49,7 +49,7 @@ struct BindingLayout {
 }
 
 impl Kernel {
-    /// Returns the access that the kernel has to each binding of group 0.
+    /// Returns the kernel's kind of access to each binding of group 0.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         &self.0.layout.accesses
@@ -91,7 +91,7 @@ impl Kernel {
     /// # Errors
     ///
     /// Returns [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`],
-    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`] or [`WgpuError::SharedBuffer`] if a
+    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], or [`WgpuError::SharedBuffer`] if a
     /// check fails.
     #[inline]
     pub(crate) fn check(&self, stream: u64, bindings: &[Binding<'_>]) -> Result<(), WgpuError> {
@@ -145,7 +145,7 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// The compiler of a stream, which also caches layouts.
+/// A stream's compiler, which also caches layouts.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,

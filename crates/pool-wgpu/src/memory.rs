@@ -1,4 +1,4 @@
-//! Describes the buffers of blocks with records, and numbers the bytes of these buffers.
+//! Describes the buffers of blocks with records, and numbers these buffers' bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,12 +22,12 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
-    /// The number of rejected batches at the time when the buffer was last checked.
+    /// The number of rejected batches when the buffer was last checked.
     checked: AtomicU64,
 }
 
 impl Allocation {
-    /// Reserves numbers for the bytes of a new buffer, and returns the first of these numbers.
+    /// Reserves numbers for a new buffer's bytes and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
         // At most 2⁴⁸ numbers are reserved, because no device has memory for a larger buffer.
@@ -67,7 +67,7 @@ impl WgpuBlock {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// Removes the record from the block, and returns it.
+    /// Removes the record from the block and returns it.
     ///
     /// # Safety
     ///

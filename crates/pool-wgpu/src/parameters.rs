@@ -22,8 +22,8 @@ pub(crate) struct Parameters {
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Adds the parameters of one dispatch, and returns their offset. The parameters must not be
-    /// longer than [`PARAMETER_BYTES`].
+    /// Adds one dispatch's parameters and returns their offset. The parameters must not be longer
+    /// than [`PARAMETER_BYTES`].
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
         if parameters.is_empty() {
@@ -36,7 +36,7 @@ impl BatchParameters {
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Removes all parameters, but keeps the allocated memory.
+    /// Removes all parameters but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

@@ -225,7 +225,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// Copies the bytes out of the staging buffer, and makes the buffer available again.
+    /// Copies the bytes out of the staging buffer and makes the buffer available again.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         drop(mapping.set(Progress::Taken));
@@ -245,7 +245,7 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
+    /// Blocks until the elements have arrived, then returns them. In a browser, no code may block,
     /// so this method succeeds only if the elements have already arrived. If the elements may not
     /// have arrived yet, await the `Reading`.
     ///

@@ -13,8 +13,8 @@ use crate::error::WgpuError;
 
 /// The minimum size of a staging buffer in bytes. Larger sizes are multiples of this size.
 const CHUNK: u64 = 1 << 16;
-/// The maximum number of bytes that are copied through one staging buffer. Longer copies use
-/// several buffers.
+/// The maximum number of bytes copied through one staging buffer. Longer copies use several
+/// buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
 /// The maximum number of idle buffers. If another buffer becomes idle, it is dropped.
 const KEPT: usize = 32;

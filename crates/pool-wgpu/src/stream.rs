@@ -1,5 +1,5 @@
-//! Implements the context of a pool: a device, the device's queue, and the recorded commands in
-//! their order.
+//! Implements a pool's context, which consists of a device, its queue, and the recorded commands in
+//! order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ use crate::turn::Turns;
 /// handler.
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure of
-/// [`record`](Self::record), error handlers, mapping callbacks and log subscribers. If user code
+/// [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user code
 /// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
 /// `record`, a call from user code to a second stream also fails with `Reentered` if another thread
 /// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
@@ -168,7 +168,7 @@ impl Stream {
         Self::with_config(device, queue, config)
     }
 
-    /// Registers a watch, and returns the stream. The watch is notified of every block that pools
+    /// Registers a watch and returns the stream. The watch is notified of every block that pools
     /// allocate and free through the *returned* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
@@ -188,8 +188,7 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
-    /// far.
+    /// Returns the number of calls of each kind made to wgpu so far by all clones of the stream.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
@@ -205,7 +204,7 @@ impl Stream {
     /// Checks that kernels on this device can compute with elements of type `T`.
     ///
     /// Elements of any type can be acquired, filled, copied and read. In WGSL, kernels support
-    /// `f16`, `f64`, `i16`, `u16`, `i64` and `u64` only if the device was opened with the
+    /// `f16`, `f64`, `i16`, `u16`, `i64`, and `u64` only if the device was opened with the
     /// corresponding feature.
     ///
     /// # Errors
@@ -249,12 +248,12 @@ impl Stream {
     ///
     /// - Returns [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`],
     ///   [`WgpuError::SharedBuffer`], [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`],
-    ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
+    ///   [`WgpuError::TooManyParameters`], or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
     /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. For example, a binding
     ///   may be smaller than the array in the kernel.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
-    ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
+    ///   [`WgpuError::DeviceLost`], or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
     /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
     ///   submission.
@@ -273,7 +272,7 @@ impl Stream {
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
     /// stream's pools, even if the pools must allocate memory for them. Inside the closure, fills,
-    /// copies, dispatches and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
+    /// copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
     /// threads may use the stream while the closure runs, and their commands precede the closure's
     /// commands.
     ///
@@ -287,8 +286,8 @@ impl Stream {
     ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
     /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
     ///   submission.
-    /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`]
-    ///   if the stream cannot be used.
+    /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`], or
+    ///   [`WgpuError::ThreadEnding`] if the stream cannot be used.
     pub fn record<R>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
@@ -436,7 +435,7 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Counts a buffer as freed, and removes its bind groups from the stream's cache. If another
+    /// Counts a buffer as freed and removes its bind groups from the stream's cache. If another
     /// call is using the recording, the next call removes the bind groups. If no other call is
     /// using the recording, this method removes them immediately.
     fn forget(&self, identity: u64) {
@@ -464,8 +463,9 @@ impl Stream {
         }
     }
 
-    /// Blocks until the memory of freed buffers is available again. If this thread is inside a call
-    /// to the stream, this method waits only for work that has been submitted.
+    /// Blocks until the memory of freed buffers is available again. If this thread is already
+    /// executing a call on the stream, this method waits only for work that has already been
+    /// submitted.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;

@@ -39,7 +39,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code that blocks the event loop, as a user's program may do.
+    /// Runs code that blocks the event loop, as a user's program might.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();

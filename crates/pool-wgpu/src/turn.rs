@@ -2,7 +2,7 @@
 //! mutex, uses it while the mutex is unlocked, and then moves it back. The period in which a thread
 //! uses the state is called a turn.
 //!
-//! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers and
+//! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
 //! while it runs. A thread that is using the state of one stream never waits for the state of
 //! another stream. If it waited, two threads could wait for each other forever.
@@ -25,11 +25,11 @@ pub(crate) struct Turns<S> {
 struct Place<S> {
     /// The state, or `None` while a thread is using it.
     state: Option<Box<S>>,
-    /// The threads that may not use the state, because they are running a user's closure.
+    /// The threads that must not use the state because they are running a user's closure.
     barred: Vec<u64>,
     /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// The notes that threads have left since the state was last used.
+    /// The notes left by threads since the state was last used.
     notes: Vec<u64>,
 }
 
@@ -52,7 +52,7 @@ impl<S> Turns<S> {
         self.place().notes.push(note);
     }
 
-    /// Waits until no other thread is using the state, and runs `code` with the state and the
+    /// Waits until no other thread is using the state, then runs `code` with the state and the
     /// notes.
     ///
     /// # Errors

@@ -122,7 +122,7 @@ fn value_survives<P: Probe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // There are so many acquires that the slots fill more than one slot table.
+        // The acquires need more slots than one slot table contains.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

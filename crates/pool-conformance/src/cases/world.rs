@@ -125,7 +125,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, after a case, that `acquire`, `rewind` and `reset` still work on a dynamic pool.
+    /// Checks, after a case, that `acquire`, `rewind`, and `reset` still work on a dynamic pool.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -64,8 +64,8 @@ impl DeferredBlock {
     /// Returns the buffer, or `None` if the block belongs to an empty slot.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
         // SAFETY: a buffer lives as long as its queue, which is the pool's context. Blocks exist
-        // only in the pool's slots, in the pool's views and in the queue's commands. All references
-        // to a buffer are shared.
+        // only in the pool's slots, in the pool's views, and in the queue's commands. All
+        // references to a buffer are shared.
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 

@@ -201,8 +201,8 @@ unsafe impl Adaptor for DeferredLiar {
             (Lie::IgnoresReuse, _)
             | (Lie::ReusesForHandOut, Reuse::Free)
             | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
-            // nothing more.
+            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no
+            // further requirements.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }

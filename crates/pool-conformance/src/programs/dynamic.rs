@@ -115,7 +115,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks the counters, all live arrays and the most recent stale handles after each step.
+    /// Checks the counters, all live arrays, and the most recent stale handles after each step.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");

@@ -139,7 +139,8 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Calls `trim` or `compact`, and checks that it reports as many bytes as the backend freed.
+    /// Calls `trim` or `compact`, and checks that it reports the number of bytes that the backend
+    /// freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);

@@ -15,8 +15,8 @@ use super::idle_pools;
 /// A guard that owns one of the current thread's pools until the guard is dropped.
 ///
 /// Guards may be dropped in any order. Dropping a guard returns its pool to the idle pools of the
-/// current thread. Forgetting a guard leaks only the pool that the guard owns. A pool of
-/// `Stacked<Cpu>` may borrow its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
+/// current thread. Forgetting a guard leaks only the pool that the guard owns. A `Stacked<Cpu>`
+/// pool may borrow its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -141,7 +141,7 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of all pools that
-    /// the thread creates later. Pools of other guards keep their configuration. The byte limit
+    /// the thread creates later. Other guards' pools keep their configuration. The byte limit
     /// applies to each pool separately.
     ///
     /// # Errors

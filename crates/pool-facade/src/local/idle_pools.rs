@@ -35,7 +35,7 @@ pub struct IdlePools<B: PoolBackend> {
     /// shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the last request to release idle pools that this thread has handled.
+    /// The number of the last release request that this thread has handled.
     served: Cell<usize>,
 }
 

@@ -55,7 +55,7 @@ impl<'a> Antichain<'a> {
     }
 
     /// Adds an element, unless it comes before or after an element of the antichain.
-    // Uncounted: the loop needs no counter, because each call reads the words of one row.
+    // Uncounted: the loop needs no counter because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
         let is_before = || later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);

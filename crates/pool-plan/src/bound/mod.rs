@@ -43,7 +43,7 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers for each alignment, before the first plan is computed.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
@@ -97,7 +97,7 @@ impl HappensBeforeProblem {
 
 /// Returns the highest bound that can be proved from sets of conflicting buffers and from fixed
 /// offsets.
-// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers, before the first plan is computed.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();

@@ -35,7 +35,7 @@ struct Levels {
 
 impl<'a> Transport<'a> {
     /// Creates an empty flow.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
@@ -72,7 +72,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Returns the levels up to the first level with a receiver that has remaining demand.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
+    // Uncounted: the loop needs no counter because the function makes only one pass over the rows,
     // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
@@ -162,7 +162,7 @@ impl<'a> Transport<'a> {
 
     /// Extends the path through a receiver to one of the receiver's senders, or marks the receiver
     /// as a dead end.
-    // Uncounted: the loop needs no counter, because the function only reads the senders of one
+    // Uncounted: the loop needs no counter because the function reads only the senders of one
     // receiver, and `maximise` checks the clock regularly.
     fn go_on(
         &self,
@@ -187,7 +187,7 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
     /// at the first step that cannot carry more.
-    // Uncounted: the loop needs no counter, because the function only reads the steps of one path,
+    // Uncounted: the loop needs no counter because the function reads only the steps of one path,
     // and `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
@@ -208,7 +208,7 @@ impl<'a> Transport<'a> {
     /// Returns the amounts of flow that each element sends and receives. Returns `None` if flow
     /// uses an edge that is not in the relation.
     #[cfg(test)]
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
@@ -224,7 +224,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the loop needs no counter, because the function only reads the senders of one
+    // Uncounted: the loop needs no counter because the function reads only the senders of one
     // receiver.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
@@ -247,7 +247,7 @@ struct Step {
 
 /// Returns the first bit at or after `word` that is set in both rows. Advances `word` to the word
 /// that contains the bit.
-// Uncounted: the loop needs no counter, because the function only reads the words of one row.
+// Uncounted: the loop needs no counter because the function reads only the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

@@ -76,7 +76,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Reads an item's row to find the addresses of all placed items that conflict with it.
-    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that it reads
+    // Uncounted: the loop needs no counter because `place_by_rows` counts the words that it reads
     // and the conflicts that it finds.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
@@ -88,7 +88,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds a free range for an item between the listed items that conflict with it.
-    // Uncounted: the loop needs no counter, because `place_by_list` counts the entries of the list.
+    // Uncounted: the loop needs no counter because `place_by_list` counts the entries of the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
         let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);

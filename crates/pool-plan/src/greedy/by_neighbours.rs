@@ -89,8 +89,8 @@ impl<'a> NeighbourPlacer<'a> {
     }
 
     /// Records the addresses of an item for each of the item's spans.
-    // Uncounted: the loop needs no counter, because the function only reads the spans of one item,
-    // which `gather` has already counted.
+    // Uncounted: the loop needs no counter because the function reads only the spans of one item,
+    // and `gather` has already counted those spans.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

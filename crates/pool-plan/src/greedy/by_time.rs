@@ -96,8 +96,8 @@ impl Place for TimelinePlacer<'_> {
     }
 }
 
-// Uncounted: the loop needs no counter, because the function only reads the spans of one item,
-// which the preceding query has already counted.
+// Uncounted: the loop needs no counter because the function reads only the spans of one item, and
+// the preceding query has already counted those spans.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

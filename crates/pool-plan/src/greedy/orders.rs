@@ -102,7 +102,7 @@ impl Measures<'_> {
     /// Returns the recipes for a portfolio's greedy plans. The list begins with the fastest recipe,
     /// continues with the textbook heuristics, and ends with all other recipes. The textbook
     /// heuristics are sorted by how well they work on most problems.
-    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
+    // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
@@ -194,7 +194,7 @@ impl Measures<'_> {
     /// plan. All items that are placed before a given item are no higher than in the earlier plan.
     /// Any of these items that conflicts with the given item was already below it in the earlier
     /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // earlier plan that the caller has supplied.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
@@ -205,7 +205,7 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses the returned order computes a plan no
     /// worse than the given plan.
-    // Uncounted: the loop needs no counter, because the function only sorts twice, and it runs only
+    // Uncounted: the loop needs no counter because the function sorts only twice, and it runs only
     // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
@@ -225,7 +225,7 @@ impl Measures<'_> {
 
 /// Returns the position of each name in sorted order. Returns `None` if the names are already
 /// sorted. Returns `None` if there are too many names for a second plan with each heuristic.
-// Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
+// Uncounted: the loop needs no counter because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Option<Vec<u32>> {

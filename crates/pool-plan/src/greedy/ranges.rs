@@ -78,7 +78,7 @@ impl Ranges {
 
 /// Returns an offset with room for `size` bytes between the `occupied` ranges, which are sorted by
 /// start. If no free range is large enough, the offset is above all occupied ranges.
-// Uncounted: the loop needs no counter, because the placers count the ranges.
+// Uncounted: the loop needs no counter because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut room = Room::new(size, alignment, rule);
     for &(start, end) in occupied {

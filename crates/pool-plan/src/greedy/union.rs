@@ -22,7 +22,7 @@ impl Union {
     }
 
     /// Adds a list of disjoint ranges in ascending order.
-    // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
+    // Uncounted: the loop needs no counter because the placer counts the ranges of the union.
     pub(crate) fn add(&mut self, list: &[(u64, u64)]) {
         if !list.is_empty() {
             self.ranges.extend_from_slice(list);
@@ -32,7 +32,7 @@ impl Union {
 
     /// Returns the occupied addresses as disjoint ranges in ascending order. No two of the returned
     /// ranges touch each other.
-    // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
+    // Uncounted: the loop needs no counter because the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {
             self.merged.clear();
@@ -52,7 +52,7 @@ impl Union {
 }
 
 /// Appends the union of two sorted lists to `into`, and joins ranges that touch each other.
-// Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
+// Uncounted: the loop needs no counter because the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;
     while let Some(next) = lower(&mut one, &mut other) {

@@ -13,7 +13,7 @@ use super::instance::Instance;
 use super::packing::{Effort, Packed, Standing};
 use super::prices::Proof;
 
-/// The maximum number of buffers, because a set of buffers is stored in one 64-bit word.
+/// The maximum number of buffers, limited because a set of buffers is stored in one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
 /// The maximum number of packed memories in the cache.
 const MOST_KEPT: usize = 200_000;
@@ -32,8 +32,8 @@ pub(super) struct Search<'a> {
     /// For each position in the order, the lowest possible total cost of the buffers from this
     /// position on.
     asked_after: Vec<i128>,
-    /// For each memory, the earlier memory, if any, that can replace it. The earlier memory has the
-    /// same capacity and costs, and is allowed for the same buffers.
+    /// For each memory, an earlier memory that can replace it, if there is one. The earlier memory
+    /// has the same capacity and costs, and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
     /// The number of live bytes in each section of each memory.

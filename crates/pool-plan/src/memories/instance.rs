@@ -20,7 +20,7 @@ pub(super) struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Divides the time of a problem into sections.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers, before the first plan is computed.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
@@ -56,7 +56,7 @@ impl<'a> Instance<'a> {
         self.problem.memories()
     }
 
-    /// Returns the memories that a buffer may be placed in.
+    /// Returns the memories in which a buffer may be placed.
     pub(super) fn choices(&self, buffer: usize) -> &'a [usize] {
         self.problem.buffers()[buffer].choices()
     }

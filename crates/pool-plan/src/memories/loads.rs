@@ -6,7 +6,7 @@
 pub(super) struct Loads {
     leaves: usize,
     /// For each vertex, the maximum number of bytes in any of its sections. The maximum excludes
-    /// additions that are stored at the vertices above this vertex.
+    /// additions that are stored at the vertices above this one.
     most: Vec<i64>,
     /// For each vertex, the sum of all additions to its whole span of sections.
     added: Vec<i64>,

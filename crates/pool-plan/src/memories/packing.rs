@@ -1,4 +1,4 @@
-//! The offsets of the buffers in one memory, which the planner for interval problems computes.
+//! The offsets of the buffers in one memory, as computed by the planner for interval problems.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ impl Instance<'_> {
         Standing { placements, peaks, cost }
     }
 
-    /// Returns the total number of bytes that exceed the capacities of a plan's memories.
+    /// Returns the total number of bytes by which a plan exceeds the capacities of its memories.
     pub(super) fn excess(&self, peaks: &[u64]) -> u64 {
         let over = self.memories().iter().zip(peaks).map(|(memory, &peak)| {
             memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity))

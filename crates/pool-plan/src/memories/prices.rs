@@ -22,7 +22,7 @@ const PATIENCE: usize = 6;
 /// second factor applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
-/// Prices, and the lower bound that these prices prove.
+/// Prices, and the lower bound that follows from them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
     pub(super) bound: u64,
@@ -39,7 +39,7 @@ pub(super) struct Proof {
 
 impl Proof {
     /// Returns the cheapest memory for each buffer, at the prices of this proof.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
         let least = |(buffer, asked): (usize, &Vec<i128>)| {
@@ -63,7 +63,7 @@ impl Proof {
 
 /// Computes the best lower bound that the subgradient method finds. `cost` is the cost of a known
 /// plan, which no lower bound can exceed.
-// Uncounted: the loop needs no counter, because the function checks the clock after each step.
+// Uncounted: the loop needs no counter because the function checks the clock after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));
     let (count, sections) = (instance.len(), instance.times.len());
@@ -71,8 +71,8 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
     let mut prices = first(instance);
     let mut length = 1.0;
-    // The best prices so far, together with the bound that they prove and the live bytes of each
-    // section.
+    // The best prices so far, together with the bound that follows from them and the live bytes of
+    // each section.
     let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
@@ -131,7 +131,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
 }
 
 /// Returns the lower bound that follows from the prices, as a floating-point number. The function
-/// also returns the number of live bytes in each section if each buffer is placed in the cheapest
+/// also returns the number of live bytes in each section when each buffer is placed in its cheapest
 /// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
@@ -277,7 +277,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the lower bound that prices prove, using integer arithmetic.
+/// Computes the lower bound that follows from prices, using integer arithmetic.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

@@ -18,11 +18,11 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// Up to this number of memories, the solver checks every set of memories for sufficient capacity.
-/// If there are more memories, the solver checks only each single memory and the set of all
+/// With at most this many memories, the solver checks every set of memories for sufficient
+/// capacity. If there are more memories, the solver checks only single memories and the set of all
 /// memories.
 const MOST_IN_SETS: usize = 10;
-/// The number of steps that the exhaustive search may take for each round that the options allow.
+/// The number of steps that the exhaustive search may take for each round permitted by the options.
 const STEPS_A_ROUND: u64 = 50_000;
 /// The number of rounds that the planner may use to pack one memory during the exhaustive search.
 const PACK_ROUNDS: u32 = 8;
@@ -84,9 +84,9 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at one time exceed the total capacity of the
-/// memories that they allow.
-// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+/// Returns an error if the buffers that are live at one time exceed the total capacity of their
+/// permitted memories.
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers for each set of memories, before the first plan is computed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
@@ -125,7 +125,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section with the most live bytes of the given buffers, and the number of these
+/// Returns the section in which the given buffers have the most live bytes, and the number of these
 /// bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
@@ -150,11 +150,10 @@ struct Solver<'a> {
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
-    /// The cost of the best joint greedy plan, together with the order and the rule that lead to
-    /// this plan.
+    /// The cost of the best joint greedy plan, together with the order and rule that produced it.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
-    /// The lower bound on the cost that the exhaustive search proved.
+    /// The lower bound on the cost proved by the exhaustive search.
     searched: Option<u64>,
 }
 
@@ -185,8 +184,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in the given order. The function keeps the plan if the plan is the best
-    /// so far. If the order is the best so far, the function keeps the order and returns `true`.
+    /// Places the buffers in the given order. The function keeps the plan if it is the best so far.
+    /// If the order is the best so far, the function keeps it and returns `true`.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
@@ -328,7 +327,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Keeps a plan if the plan is within all capacities and is cheaper than all earlier plans.
+    /// Keeps a plan if it is within all capacities and cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

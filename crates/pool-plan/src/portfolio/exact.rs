@@ -1,5 +1,5 @@
-//! The exact searches of a portfolio. The module defines the capacity and the duration of each
-//! search, and the state that a search keeps from round to round.
+//! The exact searches of a portfolio. The module defines the capacity and duration of each search,
+//! and the state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round, if the search continues in the next round.
+/// The number of steps that a search runs in each round if it continues in the next.
 const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
@@ -38,9 +38,9 @@ const MOST_WORK: u64 = 1 << 24;
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// Up to this number of items, the exact searches of the first round end within milliseconds.
+/// With at most this many items, the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// Up to this number of items, most of a round's time is spent on exact searches.
+/// With at most this many items, most of a round's time is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.
@@ -68,7 +68,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the peak of the best plan.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity that the caller has set, so that no lower peak is needed.
+    /// `true` if the goal is the capacity set by the caller, so no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -122,8 +122,8 @@ impl<'a> Exact<'a> {
 
     /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
     /// capacity closer to the best peak.
-    // Uncounted: the loop needs no counter, because the function only creates three searches
-    // without starting them.
+    // Uncounted: the loop needs no counter because the function creates only three searches without
+    // starting them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -149,7 +149,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Reduces all counts of failures by a tenth.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
@@ -158,7 +158,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Adds the failures that a search has counted.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -208,8 +208,8 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns how many times the work of each search is halved in a round. If there are many items
-    /// and no capacity is set, the exact searches of the first rounds rarely complete.
+    /// Returns the number of times that each search's work is halved in a round. If there are many
+    /// items and no capacity is set, the exact searches of the first rounds rarely complete.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
@@ -253,15 +253,16 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns how many times the durations of all searches and repairs are halved in a round. The
-/// first rounds are short, because one of the many tasks usually solves a small problem quickly.
+/// Returns the number of times that the durations of all searches and repairs are halved in a
+/// round. The first rounds are short because, when the problem is small, one of the many tasks
+/// usually solves it quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }
 
-/// Returns a term of Luby's sequence of restart lengths: 1, 1, 2, 1, 1, 2, 4, … (Luby, Sinclair and
-/// Zuckerman 1993).
-// Uncounted: the loop needs no counter, because the function only reads the bits of one number.
+/// Returns a term of Luby's sequence of restart lengths: 1, 1, 2, 1, 1, 2, 4, … (Luby, Sinclair,
+/// and Zuckerman 1993).
+// Uncounted: the loop needs no counter because the function reads only the bits of one number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

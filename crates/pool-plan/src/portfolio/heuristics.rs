@@ -20,12 +20,12 @@ pub(super) struct Heuristics<'a, M> {
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
-    /// The number of recipes that have been tried.
+    /// The number of recipes tried.
     tried: usize,
 }
 
 impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
-    /// Prepares the greedy plans, without computing any of them.
+    /// Prepares the greedy plans without computing any of them.
     pub(super) fn new(
         measures: &'a Measures<'a>,
         placer: &'a M,
@@ -77,7 +77,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Tries all remaining recipes of textbook heuristics. See [`advance`](Self::advance).
-    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
+    // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
@@ -128,8 +128,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
-    /// of its recipes, which break the last tie by position or by name, were tried.
-    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
+    /// of its recipes were tried, whether they break the last tie by position or by name.
+    // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));

@@ -1,8 +1,8 @@
 //! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
 //! portfolio runs rounds of exact search and local search until the budget ends.
 //!
-//! A round is a fixed list of tasks. Neither the list nor the length of a task depends on the
-//! number or the speed of the threads. The results are processed in the order of the tasks. The
+//! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
+//! threads there are or how fast they run. The results are processed in the order of the tasks. The
 //! available time affects only the number of rounds, not their results.
 
 mod exact;
@@ -39,8 +39,7 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The remaining budget is divided by this number to obtain the budget for planning the reduced
-/// problem.
+/// The divisor that yields the budget for planning the reduced problem from the remaining budget.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
@@ -80,8 +79,7 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the reduced problem after the first plan, and keeps the resulting plan if it is
-    /// better.
+    /// Plans the reduced problem after the first plan, and keeps the new plan if it is better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
@@ -188,7 +186,7 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the items,
+// Uncounted: the loop needs no counter because the function makes only one pass over the items,
 // after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;

@@ -51,7 +51,7 @@ pub(super) struct Repair<'a> {
     capacity: u64,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
-    /// The items that must be put back, stored as a heap with the largest item on top.
+    /// The items that must be put back, stored in a heap with the largest item on top.
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
@@ -161,7 +161,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Collects the bottoms and tops of all placed items that conflict with the item to be placed.
-    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
         self.tops.clear();
@@ -179,7 +179,7 @@ impl<'a> Repair<'a> {
     /// an item that must not move. The candidates are offset 0, the tops of other items, and the
     /// highest offsets below an obstacle. At such an offset, the item ends at the bottom of another
     /// item or at the capacity.
-    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
         let above = self.tops.iter().map(|top| top.0.next_multiple_of(item.alignment));
@@ -194,7 +194,7 @@ impl<'a> Repair<'a> {
 
     /// Returns the cheapest of the given offsets, together with its cost. The offsets must be
     /// sorted in ascending order.
-    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
         let (mut ended, mut begun) = (0_u128, 0_u128);
@@ -216,7 +216,7 @@ impl<'a> Repair<'a> {
 }
 
 /// Returns the initial cost of displacing each item.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
         let area = as_float(problem.items[index].size) * as_float(problem.durations[index]);

@@ -73,7 +73,7 @@ enum Finding {
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
-    /// The task was not needed, ran out of time or found no plan.
+    /// The task was not needed, ran out of time, or found no plan.
     Skipped,
 }
 
@@ -88,8 +88,7 @@ struct Progress<'a> {
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until the plan meets the target, no improvement is possible, or the
     /// limit is reached.
-    // Uncounted: the loop needs no counter, because the function checks the clock before each
-    // round.
+    // Uncounted: the loop needs no counter because the function checks the clock before each round.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -110,8 +109,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// Creates one series of repairs for each cost measure.
-    // Uncounted: the loop needs no counter, because the function only creates two series of
-    // repairs.
+    // Uncounted: the loop needs no counter because the function creates only two series of repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -122,7 +120,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a round of exact searches, repairs and other local searches.
+    /// Runs a round of exact searches, repairs, and other local searches.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let is_many = self.items.len() > FEW_ITEMS;
         if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
@@ -150,7 +148,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
 
-    /// Runs a round that contains all kinds of tasks.
+    /// Runs a round with all kinds of tasks.
     fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
@@ -280,7 +278,7 @@ impl From<Option<Searched>> for Finding {
 /// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
 /// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
 /// peaks up to the next multiple of this number are also impossible.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 has no effect on offsets.
@@ -290,7 +288,7 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the loop needs no counter, because the number of iterations is at most proportional to
+// Uncounted: the loop needs no counter because the number of iterations is at most proportional to
 // the number of bits.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {

@@ -141,8 +141,8 @@ impl Instance {
 
 /// Returns a set of mutually conflicting items that contains `item`. Larger items are added before
 /// smaller items.
-// Uncounted: the loop needs no counter, because the function only reads the words of a few rows.
-// The caller checks the clock before each call.
+// Uncounted: the loop needs no counter because the function reads only the words of a few rows. The
+// caller checks the clock before each call.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -156,8 +156,8 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed before the function checks again whether the
-/// lists are still needed.
+/// The number of items whose conflicts are listed between two checks of whether the lists are still
+/// needed.
 const ITEMS_UNWATCHED: usize = 256;
 
 /// Lists, for each item, all items that share a section with it. Returns `None` if there are more

@@ -7,7 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The sort keys of the items. `MiniMalloc` tries the same three sort orders one after the other.
+/// The sort keys of the items. `MiniMalloc` tries the same three sort orders in succession.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Sorts items by lifetime, then by area, then by crowded sections.
@@ -38,7 +38,7 @@ pub(crate) struct Ranker<'a> {
 
 impl<'a> Ranker<'a> {
     /// Creates a ranker for the items of an instance.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
@@ -71,7 +71,7 @@ impl<'a> Ranker<'a> {
         Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
-    // Uncounted: the loop needs no counter, because the function only sorts the items once.
+    // Uncounted: the loop needs no counter because the function sorts the items only once.
     fn sorted(
         &self,
         heuristic: Heuristic,
@@ -110,7 +110,7 @@ fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u12
 }
 
 /// Returns the maximum of the given numbers over all sections that contain an item.
-// Uncounted: the loop needs no counter, because `renew` counts the sections, and all other callers
+// Uncounted: the loop needs no counter because `renew` counts the sections, and all other callers
 // make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
@@ -158,8 +158,8 @@ impl Ranks {
     }
 
     /// Restores the previous ranks of items.
-    // Uncounted: the loop needs no counter, because restoring the ranks takes as long as changing
-    // them, which has already been counted.
+    // Uncounted: the loop needs no counter because restoring the ranks takes as long as changing
+    // them, and the change has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;

@@ -110,8 +110,8 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that will remain unused when all unplaced items
-    /// have been placed.
+    /// Returns the number of bytes in a section that remain unused after all unplaced items have
+    /// been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
@@ -194,8 +194,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Undoes all changes except for the first `kept` changes.
-    // Uncounted: the loop needs no counter, because undoing a change takes as long as making it,
-    // which has already been counted.
+    // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
+    // the change has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -208,7 +208,7 @@ impl<'a> Skyline<'a> {
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
     /// is `true` and the unplaced items of the changed sections may still fit.
-    // Uncounted: the loop needs no counter, because the function only reads sections that were
+    // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
@@ -225,7 +225,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Increases the weight of future failures relative to past failures.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections per 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
@@ -236,7 +236,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Resets the weights of all failures.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections per 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);

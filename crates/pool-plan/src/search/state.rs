@@ -108,7 +108,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
@@ -143,8 +143,8 @@ impl<'a> State<'a> {
     }
 
     /// Undoes the most recent placement.
-    // Uncounted: the loop needs no counter, because undoing the changes takes as long as making
-    // them, which has already been counted.
+    // Uncounted: the loop needs no counter because undoing the changes takes as long as making
+    // them, and the changes have already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;

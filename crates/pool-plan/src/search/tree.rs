@@ -1,9 +1,9 @@
 //! Depth-first search over canonical plans. The search is a state machine that runs for a given
 //! number of steps at a time.
 //!
-//! The search tree contains two kinds of vertex. At a choice, one of several items is placed next,
-//! and at least one of them must lead to a plan. At a split, the problem is divided at times that
-//! no unplaced item crosses, and all resulting parts must lead to a plan. The parts are
+//! The search tree contains two kinds of vertices. At a choice, one of several items is placed
+//! next, and at least one of them must lead to a plan. At a split, the problem is divided at times
+//! that no unplaced item crosses, and all resulting parts must lead to a plan. The parts are
 //! independent, so a dead end in one part never causes the work in another part to be repeated.
 
 use super::instance::Instance;
@@ -73,7 +73,7 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
@@ -239,8 +239,8 @@ impl<'a> Search<'a> {
     }
 
     /// Backtracks from a choice without candidates to the last choice with untried candidates.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -263,8 +263,8 @@ impl<'a> Search<'a> {
 
     /// Keeps the placements of a part whose items have all been placed, and continues with the next
     /// part.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

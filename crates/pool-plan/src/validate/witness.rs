@@ -7,7 +7,7 @@
 //! The lower bound is computed for each alignment, from the buffers with this alignment or a larger
 //! one.
 
-/// The size, alignment and fixed offset of a buffer that belongs to a witness.
+/// The size, alignment, and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]
 pub(super) struct Witnessed {
     pub(super) size: u64,

@@ -94,7 +94,7 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder for the next commands, and creates it if there is none.
+    /// Returns the encoder for the next commands, creating it if there is none.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -108,7 +108,7 @@ impl Batch {
 const LABEL: wgpu::CommandEncoderDescriptor<'static> =
     wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
 
-/// Runs a user's closure with a separate encoder, and returns the commands that the closure has
+/// Runs a user's closure with a separate encoder and returns the commands that the closure
 /// recorded.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use crate::binding::Access;
 use crate::error::WgpuError;
 use crate::memory::Allocation;
 
-/// The size in bytes of the scratch buffer for copies within a large buffer.
+/// The size, in bytes, of the scratch buffer for copies within a large buffer.
 const SCRATCH: u64 = 1 << 20;
 
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));

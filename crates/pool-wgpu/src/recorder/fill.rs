@@ -90,7 +90,7 @@ impl Recorder<'_> {
     }
 
     /// Fills a range with copies of an element that is too long for the kernel's parameters. The
-    /// element is uploaded once. Each following copy repeats the bytes that have already been
+    /// element is uploaded once. Each subsequent copy repeats the bytes that have already been
     /// written. Each copy doubles the number of bytes that have been written.
     fn fill_by_doubling(
         &mut self,
@@ -150,7 +150,7 @@ impl Recorder<'_> {
         Window { base, end: allocation.bytes.min(base + most) }
     }
 
-    /// Returns one of the stream's own kernels, which is compiled on the first request.
+    /// Returns one of the stream's own kernels, compiled on the first request.
     pub(super) fn own_kernel(
         &mut self,
         which: impl Fn(&mut super::ByteKernels) -> &mut Option<Kernel>,

@@ -73,8 +73,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder, and drops the bind groups of buffers that were freed since the last use
-    /// of the recording.
+    /// Creates a recorder and drops the bind groups of buffers freed since the recording was last
+    /// used.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -98,7 +98,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Ends the compute pass, and returns the encoder for a single command that uses the given
+    /// Ends the compute pass and returns the encoder for a single command that uses the given
     /// buffers.
     fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
         for allocation in used {

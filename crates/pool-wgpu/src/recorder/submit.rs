@@ -49,16 +49,16 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands, and then the command buffers of the user. The recording is
-    /// empty after the call, even if an error occurs.
+    /// Submits the recorded commands, then the user's command buffers. The recording is empty after
+    /// the call, even if an error occurs.
     ///
     /// # Errors
     ///
     /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part that contains commands of
     ///   this thread. Other threads with commands in the rejected part receive the error from their
     ///   next calls. wgpu executes all parts that it accepts.
-    /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
-    ///   buffer and all later buffers are not submitted.
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects one of the user's command buffers. The
+    ///   rejected buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;

@@ -12,7 +12,7 @@
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
 //! is at the floor. In this case, each of these items rests on another item. An item that rests on
 //! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
-//! also consistent with one of the vertex's children.
+//! also consistent with one of its children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
@@ -20,8 +20,8 @@
 //! that places items in order of their offsets. The niche search focuses on the sections that
 //! failed most often (weighted degrees, Boussemart et al. 2004). The search does not repeat the
 //! failures of these sections for each arrangement of distant sections. The search restarts with
-//! other preferences after a number of dead ends, and this number increases with each restart. The
-//! weights of failures are kept for a number of restarts, and are then reset.
+//! other preferences after a number of dead ends, and this number increases with each restart.
+//! Failure weights are kept for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -84,8 +84,8 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice between placing one of the candidates at the floor of the section, and leaving the
-    /// floor empty.
+    /// A choice between placing one of the candidates at the section's floor and leaving the floor
+    /// empty.
     Choice {
         part: Range,
         section: u32,
@@ -134,7 +134,7 @@ pub(crate) struct NicheSearch<'a> {
 
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The sections of the instance must be ordered.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
@@ -244,8 +244,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Splits a part into pieces, and continues with each piece separately. Pieces with few
-    /// sections are searched first.
+    /// Splits a part into pieces and continues with each piece separately. Pieces with few sections
+    /// are searched first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -264,9 +264,8 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Selects a section of a part, and lists the items that can begin at the section's floor.
-    // Uncounted: the loop needs no counter, because the candidates are counted when they are
-    // listed.
+    /// Selects a section of a part and lists the items that can begin at its floor.
+    // Uncounted: the loop needs no counter because the candidates are counted when they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -333,8 +332,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Backtracks from an exhausted choice to the last choice with untried options.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -348,8 +347,8 @@ impl<'a> NicheSearch<'a> {
 
     /// Keeps the placements of a part whose items have all been placed, and continues with the next
     /// part.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {
