@@ -15,8 +15,8 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend that an adaptor defines. A value of the adaptor type is used as the context of the
-/// adapted backend.
+/// The backend that an adaptor defines. A value of the adaptor type serves as the adapted backend's
+/// context.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {

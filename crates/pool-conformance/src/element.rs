@@ -61,7 +61,7 @@ pub trait Sample: Element + PartialEq + Debug {
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
-/// The number of elements after which contents repeat. Under Miri, creating an element takes at
+/// The number of elements after which the contents repeat. Under Miri, creating an element takes at
 /// least a microsecond, so contents repeat after 61 elements. No block contains exactly 61
 /// elements.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };

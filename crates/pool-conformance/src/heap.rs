@@ -37,7 +37,7 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialized with
-// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the same
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
 // layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
 // violated its side of the contract. A panic in `free` makes a test fail but does not abort the
 // process. Views are slices that contain exactly the requested elements.

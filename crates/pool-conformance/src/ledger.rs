@@ -127,9 +127,9 @@ pub enum Fault {
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The size that was allocated for the block, in bytes.
+        /// The allocated size of the block, in bytes.
         allocated: usize,
-        /// The size that was passed when the block was freed, in bytes.
+        /// The size passed when the block was freed, in bytes.
         freed: usize,
     },
     /// A new block overlaps an allocated block.
@@ -396,7 +396,7 @@ impl Ledger {
         self.entries().reuses.clone()
     }
 
-    /// Removes all blocks from the ledger, and returns the blocks that come from the global
+    /// Removes all blocks from the ledger and returns the blocks that come from the global
     /// allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();

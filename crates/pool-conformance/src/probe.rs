@@ -120,8 +120,8 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
-    /// Returns the shape that is stored in a descriptor of the shape cache. If the descriptor is
-    /// new, the method first stores `dims` in it.
+    /// Returns the shape stored in a descriptor of the shape cache. If the descriptor is new, the
+    /// method first stores `dims` in it.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ pub trait Probe: 'static {
     ///
     /// Either the backend itself ([`HeapBackend`](crate::HeapBackend)) reports the blocks, or an
     /// adaptor that intercepts the pool's calls does ([`LedgeredBackend`](crate::LedgeredBackend)).
-    /// A use of a freed block is detected only if the backend keeps freed memory and records the
+    /// A use of a freed block is detected only if the backend retains freed memory and records the
     /// use ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses
     /// of freed blocks.
     ///

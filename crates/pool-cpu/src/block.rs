@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 /// The alignment of every block, in bytes.
 pub(crate) const ALIGN: usize = 64;
 
-/// The size of a huge page in bytes, which is also the size of the smallest block that is mapped.
+/// The size of a huge page in bytes, which is also the size of the smallest mapped block.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Returns `true` if blocks of this size are mapped rather than allocated with the global
@@ -152,9 +152,8 @@ mod mapped {
         }
     }
 
-    /// Returns the memory of the given pages to the system, but keeps their addresses mapped.
-    /// Returns `false` if the system refuses to discard the pages, for example because they are
-    /// locked.
+    /// Returns the given pages' memory to the system but keeps their addresses mapped. Returns
+    /// `false` if the system refuses to discard the pages, for example because they are locked.
     ///
     /// # Safety
     ///
@@ -249,8 +248,8 @@ mod tests {
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: the block consists of whole mapped pages that nothing else uses.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: the block is still mapped. Pages that were returned to the system contain zeros
-        // when they are accessed again.
+        // SAFETY: the block is still mapped. Pages returned to the system contain zeros when they
+        // are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
         // SAFETY: the block was allocated above with the same size, and `content` is no longer

@@ -33,7 +33,7 @@ unsafe impl Send for Header {}
 
 impl Header {
     /// Returns the block's array if a header exists and has not changed since it was created. If
-    /// the header is missing or has changed, the method returns `self`, so that the caller can call
+    /// the header is missing or has changed, the method returns `self`, so the caller can call
     /// [`make`](Self::make).
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! A backend for pools in host memory, called [`Cpu`].
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
-//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary. Mapped blocks use
+//! register. On Linux, blocks of 2 MiB or more are mapped at 2 MiB boundaries. Mapped blocks use
 //! huge pages if the system provides them, unless the configuration disables huge pages. On other
 //! systems and under Miri, all blocks are allocated with the global allocator.
 //!

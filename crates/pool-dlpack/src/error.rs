@@ -71,7 +71,7 @@ pub enum TensorError {
         found: i64,
     },
 
-    /// The address of the first element is not a multiple of the element's alignment.
+    /// The first element's address is not a multiple of the element's alignment.
     #[error(
         "the tensor's data starts at {address:#x}, which is not aligned to {align} bytes: copy the \
          tensor into aligned memory first"

@@ -58,7 +58,7 @@
 //! Each backend is enabled by a Cargo feature. `Cuda` pools use the device that the thread has
 //! selected with `Cuda::set_device`. The default is device 0. `Wgpu` pools use the stream that the
 //! thread has selected with `pool_wgpu::Stream::set_for_thread`. By default, a thread uses a stream
-//! of the first adapter.
+//! on the first adapter.
 //!
 //! # Features
 //!

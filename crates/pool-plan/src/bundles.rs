@@ -16,8 +16,8 @@ use crate::work::Watch;
 /// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
 /// passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items for which bundles are formed. For this number of items, one pass and
-/// the first plan of the bundles take a few milliseconds.
+/// The maximum number of items for which bundles are formed. With this many items, one pass and the
+/// first plan of the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -104,7 +104,7 @@ impl Bundles {
         (self.items, self.outermost().count())
     }
 
-    /// Computes the offsets of all items from the offsets of the outermost bundles.
+    /// Computes the offsets of all items from the outermost bundles' offsets.
     // Uncounted: the loop needs no counter because the function makes only one pass over the nodes.
     pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
         let mut offsets = vec![0; self.nodes.len()];

@@ -85,7 +85,7 @@ pub enum PlanError {
         second: usize,
     },
     /// The problem contains more buffers, edges, markers, or gaps than the planner accepts. The
-    /// limit keeps the memory use of the planner itself within bounds.
+    /// limit keeps the planner's own memory use within bounds.
     #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
         /// The name of the list that is too long.
@@ -106,8 +106,8 @@ pub enum PlanError {
         operations: usize,
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
-    /// and one caller for each buffer. If the buffers of a record are replaced, their number must
-    /// stay the same.
+    /// and one caller for each buffer. If a record's buffers are replaced, their number must stay
+    /// the same.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
         /// The name of the list that has the wrong length.

@@ -48,12 +48,12 @@ pub enum Role {
     LiveIn,
     /// The buffer is read after the graph ends, and shares bytes with no other buffer.
     LiveOut,
-    /// Code outside the graph knows the buffer's address. The buffer shares bytes with no other
+    /// Code outside the graph holds the buffer's address. The buffer shares bytes with no other
     /// buffer.
     Pinned,
 }
 
-/// A buffer that is used by the operations of a graph.
+/// A buffer used by a graph's operations.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -70,13 +70,13 @@ pub struct GraphBuffer {
     /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer either is this operation or comes after it.
+    /// The alloc marker. Every use of the buffer is this operation or comes after it.
     ///
     /// Memory may become available between two operations of a stream that waits for events. In
     /// this case, represent this point in the graph by an additional operation.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer either is one of these operations or precedes one
-    /// of them.
+    /// The free markers. Every use of the buffer is one of these operations or precedes one of
+    /// them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem

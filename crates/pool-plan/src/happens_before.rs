@@ -40,7 +40,7 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
+    /// Creates the problem of placing `buffers` used by the operations `0..operations`.
     ///
     /// # Errors
     /// Returns an error in the following cases:

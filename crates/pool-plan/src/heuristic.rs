@@ -9,9 +9,9 @@ use std::fmt;
 ///
 /// Ties in the order are broken by the starts of the buffers, and then by their positions in the
 /// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
-/// instead of by position. If the tolerance is 1 and no capacity is set, the plan of an interval
-/// problem is at least as good as the plan of every heuristic. This guarantee does not cover the
-/// heuristics listed in [`Plan::untried`](crate::Plan::untried).
+/// instead of by position. If the tolerance is 1 and no capacity is set, an interval problem's plan
+/// is at least as good as every heuristic's plan. This guarantee does not cover the heuristics
+/// listed in [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {

@@ -71,7 +71,7 @@ impl IntervalProblem {
     }
 
     /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because
-    /// all buffers of `witness` are live at the same time, so that no two of them may share bytes.
+    /// all buffers of `witness` are live at the same time, so no two of them may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
     /// validator computes the bound independently of the solver, from the sizes, the padding that

@@ -77,13 +77,13 @@ pub struct Placement {
 /// The price of each byte that is live at one time in one memory. A list of prices serves as the
 /// witness of a bound.
 ///
-/// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. A
-/// buffer's minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer
-/// in a memory is its traffic cost, plus its size times the sum of the prices over its lifetime.
-/// The prices of a memory may add up to more than the memory's cost per byte. In this case, the
-/// bound is reduced by the excess multiplied by the memory's capacity. If a memory has no capacity,
-/// its prices must not add up to more than its cost per byte. (The prices solve the dual of the
-/// linear program that assigns buffers to memories.)
+/// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
+/// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a
+/// memory is its traffic cost plus its size times the sum of the prices over its lifetime. The
+/// prices of a memory may add up to more than the memory's cost per byte. In this case, the bound
+/// is reduced by the excess multiplied by the memory's capacity. If a memory has no capacity, its
+/// prices must not add up to more than its cost per byte. (The prices solve the dual of the linear
+/// program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
@@ -98,6 +98,6 @@ pub struct Price {
 impl Price {
     /// The price that corresponds to a cost of 1.
     pub const UNIT: u64 = 1 << 16;
-    /// The maximum sum of the prices of one memory.
+    /// The maximum sum of one memory's prices.
     pub const MOST: u64 = 1 << 56;
 }

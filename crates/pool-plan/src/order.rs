@@ -1,5 +1,5 @@
 //! The order relation between the buffers of a graph. For each buffer, the relation lists the
-//! buffers that begin after all uses of this buffer.
+//! buffers that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -15,8 +15,8 @@ use crate::tasks;
 /// time. The maximum equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin
-/// after all uses of this buffer.
+/// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
+/// all of its uses.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the columns of the relation.
@@ -52,7 +52,7 @@ struct Relation<'a> {
 }
 
 impl Relation<'_> {
-    /// Sets the bits of a part of the matrix. The function processes a few columns at a time, so
+    /// Sets the bits of one part of the matrix. The function processes a few columns at a time, so
     /// that the matrix of operations stays small.
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
@@ -75,8 +75,7 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of the given buffers that are allocated after the
-    /// operation.
+    /// For each operation, sets the bits of the given buffers that are allocated after it.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);

@@ -1,9 +1,9 @@
 //! Finds overlapping spans in a timeline on demand.
 //!
 //! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
-//! the sorted list. To find spans that began earlier and are still live, a query reads the latest
-//! end of each block of spans. A query reads memory sequentially, and the data structure needs only
-//! 16 bytes per span.
+//! the sorted list. To find earlier spans that are still live, a query reads the latest end of each
+//! block of spans. A query reads memory sequentially, and the data structure needs only 16 bytes
+//! per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -23,10 +23,10 @@ pub(crate) struct Overlaps<'a> {
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each span of the timeline in the sorted list of spans. The position is 0 for
-    /// a span whose item has size 0.
+    /// The position of each timeline span in the sorted list of spans. The position is 0 for a span
+    /// whose item has size 0.
     places: Vec<u32>,
-    /// For each span, the exclusive end of its range of sections.
+    /// For each span, the exclusive end of its section range.
     uppers: Vec<u32>,
     /// The latest end of any span in each block, in each block of blocks, and so on. The last level
     /// consists of a single block.
@@ -109,8 +109,8 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Returns the ends that are stored at the given level. Level 0 contains the ends of the spans,
-    /// and each higher level contains the latest end of each block.
+    /// Returns the ends stored at the given level. Level 0 contains the ends of the spans, and each
+    /// higher level contains the latest end of each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }

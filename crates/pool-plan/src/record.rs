@@ -20,8 +20,8 @@ pub struct Caller {
     pub name: String,
 }
 
-/// A graph problem with information about the graph. This information consists of the offsets of
-/// the buffers, the callers that requested them, and the streams of the operations.
+/// A graph problem with information about the graph. This information consists of the buffers'
+/// offsets and callers, and the operations' streams.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
 /// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams` and
@@ -129,13 +129,13 @@ impl GraphRecord {
         self.capacity
     }
 
-    /// Returns the stream of an operation, if it is known.
+    /// Returns an operation's stream, if known.
     #[must_use]
     pub fn stream(&self, operation: usize) -> Option<u32> {
         self.streams.get(operation).copied()
     }
 
-    /// Returns the caller that requested a buffer, if it is known.
+    /// Returns the caller that requested a buffer, if known.
     #[must_use]
     pub fn caller(&self, buffer: usize) -> Option<&Caller> {
         self.callers.get(buffer).filter(|caller| **caller != Caller::default())

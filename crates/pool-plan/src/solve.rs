@@ -239,7 +239,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, the number of an item's conflicts replaces its duration.
+        // In a graph, an item's number of conflicts replaces its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),

@@ -1,4 +1,4 @@
-//! A stable sort of indices by the number assigned to each. The sort takes linear time, and checks
+//! A stable sort of indices by the number assigned to each. The sort takes linear time and checks
 //! the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all

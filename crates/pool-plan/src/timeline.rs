@@ -1,4 +1,4 @@
-//! The interval problem in the form that the solvers need, with time divided into sections.
+//! The interval problem in the form required by the solvers, with time divided into sections.
 //!
 //! A section represents a time at which the set of live buffers is not a subset of the set at a
 //! neighboring time. Two buffers are live at the same time if and only if they share a section.
@@ -188,7 +188,7 @@ impl Timeline {
     }
 }
 
-/// Converts time spans to spans of sections, and returns these spans with the number of sections.
+/// Converts time spans to spans of sections, and returns these spans and the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     // The conversion must not be interrupted, because there is no earlier plan that could be
     // returned.

@@ -81,7 +81,7 @@ impl Work {
         self.0.set(self.0.get() + passes as u64);
     }
 
-    /// Counts the passes of a loop over a slice, and returns the slice.
+    /// Counts the passes of a loop over a slice and returns the slice.
     #[inline]
     pub(crate) fn over<'a, T>(&self, slice: &'a [T]) -> &'a [T] {
         self.count(slice.len());

@@ -42,7 +42,7 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// A use of a buffer by one binding of an entry.
+/// The use of a buffer by one of an entry's bindings.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     entry: usize,
@@ -56,8 +56,8 @@ struct Entry<G> {
     places: Box<[Place]>,
     /// For each binding, the index of its [`Use`] in its buffer's list.
     positions: Box<[usize]>,
-    /// The indices of the entries that were used directly after this entry (`newer`) and directly
-    /// before it (`older`).
+    /// The indices of the entries used directly after this entry (`newer`) and directly before it
+    /// (`older`).
     newer: usize,
     older: usize,
     kept: KeptGroup<G>,
@@ -253,7 +253,7 @@ fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // An identity is the number of a buffer's first byte. The sum of an identity and an offset is
-    // therefore the number of one byte.
+    // therefore the number of a single byte.
     places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })

@@ -198,8 +198,8 @@ pub enum WgpuError {
         /// The device's `max_storage_buffers_per_shader_stage`.
         limit: usize,
     },
-    /// The kernel does not compile, or the bindings in its source differ from the bindings that
-    /// were passed to [`Stream::kernel`](crate::Stream::kernel).
+    /// The kernel does not compile, or the bindings in its source differ from the bindings passed
+    /// to [`Stream::kernel`](crate::Stream::kernel).
     #[error("the kernel `{kernel}` does not compile: {message}")]
     Compilation {
         /// The name of the kernel's entry point.
@@ -215,7 +215,7 @@ pub enum WgpuError {
     MissingFeature {
         /// The name of the element type.
         element: &'static str,
-        /// The name of the required feature of wgpu.
+        /// The name of the required wgpu feature.
         feature: &'static str,
     },
     /// wgpu rejected the arguments of a call. Except for

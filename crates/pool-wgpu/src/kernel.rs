@@ -10,8 +10,8 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The maximum size of the parameters of one dispatch, in bytes. Every device can bind uniform
-/// buffers of this size at multiples of this size.
+/// The maximum size of one dispatch's parameters, in bytes. Every device can bind uniform buffers
+/// of this size at multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
@@ -280,7 +280,7 @@ impl Compiler {
         })
     }
 
-    /// Stores a layout in the cache, unless another thread has stored a layout for the same
+    /// Stores a layout in the cache unless another thread has already stored one for the same
     /// accesses.
     fn keep(&self, layout: &Arc<BindingLayout>) {
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);

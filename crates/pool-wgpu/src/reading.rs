@@ -16,7 +16,7 @@ use crate::staging::IdleBuffers;
 #[cfg(target_arch = "wasm32")]
 use crate::suspend;
 
-/// A copy of a view's elements to the host, which [`read`](crate::BufferView::read) has started.
+/// A copy of a view's elements to the host, started by [`read`](crate::BufferView::read).
 ///
 /// A `Reading` borrows neither the view nor the pool. The copy has already been submitted, so later
 /// commands do not change the elements that the `Reading` returns. [`wait`](Self::wait) blocks the
@@ -24,7 +24,7 @@ use crate::suspend;
 /// must await the `Reading`.
 ///
 /// Outside a browser, wgpu does not poll the device automatically. Polling the future therefore
-/// also polls the device, and schedules another poll. Dropping a `Reading` makes its staging buffer
+/// also polls the device and schedules another poll. Dropping a `Reading` makes its staging buffer
 /// available again.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
@@ -246,7 +246,7 @@ impl<T> Reading<T> {
 
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, then returns them. In a browser, no code may block,
-    /// so this method succeeds only if the elements have already arrived. If the elements may not
+    /// so this method succeeds only if the elements have already arrived. If the elements might not
     /// have arrived yet, await the `Reading`.
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl<T: PodElement> Reading<T> {
         self.elements()
     }
 
-    /// Blocks until the elements have arrived, and writes them to `destination`, which must have
+    /// Blocks until the elements have arrived, then writes them to `destination`, which must have
     /// the same number of elements.
     ///
     /// # Errors

@@ -268,7 +268,7 @@ impl Stream {
     }
 
     /// Runs your closure with a separate encoder. The closure's commands run after all commands
-    /// that were recorded before the closure returned.
+    /// recorded before the closure returned.
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
     /// stream's pools, even if the pools must allocate memory for them. Inside the closure, fills,
@@ -325,8 +325,8 @@ impl Stream {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits all recorded commands and then your command buffers, which may use memory of the
-    /// pools. No other commands run between the recorded commands and your command buffers.
+    /// Submits all recorded commands and then your command buffers, which may use the pools'
+    /// memory. No other commands run between the recorded commands and your command buffers.
     ///
     /// # Errors
     ///
@@ -351,8 +351,8 @@ impl Stream {
     ///
     /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
     /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
-    /// [`WgpuError::SubmissionRefused`] if another thread submitted commands of this thread and
-    /// wgpu rejected them.
+    /// [`WgpuError::SubmissionRefused`] if another thread submitted this thread's commands and wgpu
+    /// rejected them.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }

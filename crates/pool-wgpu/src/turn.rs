@@ -4,8 +4,8 @@
 //!
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
-//! while it runs. A thread that is using the state of one stream never waits for the state of
-//! another stream. If it waited, two threads could wait for each other forever.
+//! while it runs. A thread that is using one stream's state never waits for another stream's state.
+//! If it waited, two threads could wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

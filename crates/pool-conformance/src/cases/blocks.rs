@@ -65,7 +65,7 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 }
 
 /// Returns the start and the minimum length of a block, given a view of the whole block. If the
-/// pool uses the stack layout, the function returns the start and the length of the view itself.
+/// pool uses the stack layout, the function returns the view's own start and length.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,

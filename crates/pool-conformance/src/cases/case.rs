@@ -56,7 +56,7 @@ impl<P: Probe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// Returns the name of the case, which states the property that it checks.
+    /// Returns the case's name, which states the property that it checks.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -138,5 +138,5 @@ fn check_ledger<P: Probe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The error type of the probe's backend, which is needed to match on a `PoolError`.
+/// The error type of the probe's backend, needed to match on a `PoolError`.
 pub(super) type BackendError<P> = <<P as Probe>::Backend as PoolBackend>::Error;

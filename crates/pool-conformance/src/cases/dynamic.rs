@@ -1,6 +1,6 @@
 //! Test cases for dynamic pools. The cases test checkpoints, rewinds at the root, nonexistent
-//! depths, stale handles, and handles from other pools. The cases also test a scope that is used
-//! together with handles.
+//! depths, stale handles, and handles from other pools. The cases also test a scope used together
+//! with handles.
 
 use pool_core::{DynamicPool, PoolError};
 

@@ -24,7 +24,7 @@ impl InitialContent {
     /// contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All kinds of contents. New variants of the enum must be added to this list as well.
+    /// All kinds of contents. New variants of the enum must also be added to this list.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
     /// Acquires elements with these contents. `seed` determines the fill value or the elements to

@@ -61,7 +61,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-/// Acquires one array in a scope and another array in a nested scope, and then calls `end`.
+/// Acquires one array in a scope and another in a nested scope, then calls `end`.
 fn take_two_levels<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

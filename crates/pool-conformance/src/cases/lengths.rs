@@ -1,7 +1,7 @@
 //! Test cases for long arrays. Filling, zeroing, copying, writing, and reading must reach the last
-//! element of a long array. The sizes of the arrays are close to powers of two, and the longest
-//! array is one element larger than a mebibyte. Each element of an array has a size of 1, 2, 4, 8,
-//! 12, or 16 bytes.
+//! element of a long array. The array sizes are close to powers of two, and the longest array is
+//! one element larger than a mebibyte. Each element of an array has a size of 1, 2, 4, 8, 12, or 16
+//! bytes.
 
 use pool_core::Pool;
 

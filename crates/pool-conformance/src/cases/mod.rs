@@ -27,7 +27,7 @@ pub use case::{Case, Ending};
 pub use elsewhere::NO_HOST_FORMS;
 
 /// Runs every case. If the probe does not support a case, the function prints `SKIPPED` with the
-/// name of the case and the reason.
+/// case's name and the reason.
 ///
 /// # Panics
 ///

@@ -51,7 +51,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// Lengths in elements, from one element to more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Enqueues work that writes and reads a block through a view, and drops the view. After the view
+/// Enqueues work that writes and reads a block through a view, then drops the view. After the view
 /// is dropped, an acquire with another element type fills the block.
 fn after_former<P: Probe>(
     world: &World<'_, P>,

@@ -38,7 +38,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    // With the stack layout, an array of one element still fits in the current chunk.
+    // With the stack layout, a one-element array still fits in the current chunk.
     let lengths = [1, 1_000, 100_000];
     for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {

@@ -48,7 +48,7 @@ impl<'p, P: Probe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the case began. After a refused
-    /// allocation, a pool may allocate again even if the same acquires are repeated.
+    /// allocation, a pool may allocate again even when the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
@@ -92,7 +92,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
 
-    /// Enqueues work that reads a view. The returned function waits for the work, and returns the
+    /// Enqueues work that reads a view. The returned function waits for the work and returns the
     /// elements.
     pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
         self.probe.read_later::<T>(&view.as_view())

@@ -14,7 +14,7 @@ use crate::ledger::RefusalError;
 #[derive(Debug)]
 pub struct DeferredBackend;
 
-/// The descriptor that is stored with a cached shape. The descriptor contains a copy of the shape's
+/// The descriptor stored with a cached shape. The descriptor contains a copy of the shape's
 /// lengths, just as a device would store a copy in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);

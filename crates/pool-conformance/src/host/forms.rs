@@ -1,4 +1,4 @@
-//! Calls the acquire methods of a host backend for one element type, and checks the results.
+//! Calls a host backend's acquire methods for one element type, and checks the results.
 
 use std::mem::{MaybeUninit, size_of};
 
@@ -8,7 +8,7 @@ use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
-/// The result of an acquire from a pool of the backend.
+/// The result of acquiring from one of the backend's pools.
 pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
 
 /// An event that occurs during an acquire.

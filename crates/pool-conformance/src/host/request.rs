@@ -7,7 +7,7 @@ use super::element::HostKind;
 pub struct HostAcquire {
     /// The element type.
     pub kind: HostKind,
-    /// The acquire method that is called.
+    /// The acquire method to call.
     pub form: HostForm,
     /// The number of elements. An array may contain slightly fewer elements, because it always has
     /// three columns.

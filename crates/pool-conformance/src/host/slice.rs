@@ -118,8 +118,8 @@ impl<T: HostSample> AnySlice for &mut [T] {
     }
 }
 
-/// Uninitialized memory for elements. After the memory has been written, the elements with an even
-/// index are initialized.
+/// Uninitialized memory for elements. After the memory has been written, the elements with even
+/// indices are initialized.
 struct Room<'s, T>(&'s mut [MaybeUninit<T>]);
 
 impl<T: HostSample> AnySlice for Room<'_, T> {

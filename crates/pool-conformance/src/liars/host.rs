@@ -48,7 +48,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
-        // contract, the ledger of the inner backend detects the violation, and nothing is freed.
+        // contract, the inner backend's ledger detects the violation, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}

@@ -11,7 +11,7 @@ use crate::ledger::BlockCounts;
 pub(super) struct Account {
     /// The number of slots that are currently handed out.
     pub(super) active: usize,
-    /// The largest number of slots that were handed out or reserved at the same time.
+    /// The largest number of slots handed out or reserved at the same time.
     high_water: usize,
     /// An upper bound on `high_water`. The exact number is unknown because the account does not
     /// record every slot that a vector reserves.

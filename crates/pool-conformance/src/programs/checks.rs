@@ -1,6 +1,6 @@
 //! Comparisons of views with their expected contents. A comparison is usually made immediately. If
-//! reads must wait for a device, comparisons are deferred, so that one wait suffices for many
-//! comparisons.
+//! reads must wait for a device, comparisons are deferred so that a single wait serves many of
+//! them.
 
 use std::cell::RefCell;
 

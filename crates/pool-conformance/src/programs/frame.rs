@@ -1,6 +1,6 @@
 //! A scope's views, stored in the Rust stack frame of the function that interprets the scope. The
-//! frame refers to the views of the enclosing scopes, so that all views can be read and written
-//! while an inner scope is open.
+//! frame refers to the enclosing scopes' views, so all views can be read and written while an inner
+//! scope is open.
 
 use std::mem::forget;
 
@@ -40,7 +40,7 @@ pub(super) struct Frame<'o, 's, P: Probe> {
 }
 
 impl<'o, P: Probe> Frame<'o, '_, P> {
-    /// Creates an empty frame for a scope. `outer` contains the views of the enclosing scopes.
+    /// Creates an empty frame for a scope. `outer` contains the enclosing scopes' views.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }

@@ -256,7 +256,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs steps in a scope of another pool. The current pool is not used while the other pool's
+    /// Runs steps in another pool's scope. The current pool is not used while the other pool's
     /// scope is open.
     fn run_beside(&mut self, frame: &mut Frame<'_, '_, P>, setting: Setting, steps: &[Step]) {
         self.probe.forget_peak();

@@ -151,7 +151,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         released
     }
 
-    /// Calls `trim`, and checks that every idle block was freed.
+    /// Calls `trim` and checks that every idle block was freed.
     pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);

@@ -3,7 +3,7 @@
 //! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims, and failing
 //! allocations in a `Pool`. A [`DynamicProgram`] calls `acquire`, `checkpoint`, `rewind`, and
 //! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame for each scope, which
-//! contains the views of the scope. The model records the byte range and the contents of every live
+//! contains the scope's views. The model records the byte range and the contents of every live
 //! view. The interpreter continually checks that live views do not overlap, that their contents are
 //! intact, and that limits are respected. The interpreter also checks that active slots, bytes, and
 //! growths match the model and the backend. After each program, the interpreter checks that every

@@ -85,7 +85,7 @@ pub enum Step {
     Helper(Vec<Acquire>),
     /// Acquires enough small arrays to fill one slot table and need another.
     Burst(Kind, usize),
-    /// Writes new contents to a live view of this scope or of an outer scope.
+    /// Writes new contents to a live view of this scope or an outer scope.
     Rewrite(usize),
     /// Compares every live view with the model.
     Verify,
@@ -156,7 +156,7 @@ pub enum Style {
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// The acquire method that is called, and the number of elements.
+    /// The acquire method to call, and the number of elements.
     pub form: Form,
     /// `true` to call the variant of the method that panics on failure, if such a variant exists.
     pub panics: bool,
@@ -187,7 +187,7 @@ pub enum Form {
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
     /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
-    /// The row of the split is taken modulo the number of rows.
+    /// The split row is taken modulo the number of rows.
     Split(usize, usize, usize),
     /// A copy that is given a shape with one element too few. The library must refuse the shape,
     /// and the copy must not change.
@@ -254,7 +254,7 @@ pub enum DynamicStep {
     /// Writes to two arrays that are mutably borrowed at the same time. The second number selects
     /// one of the arrays with the same element type as the first array.
     RewritePair(usize, usize),
-    /// Looks up a handle that another pool created.
+    /// Looks up a handle created by another pool.
     Foreign(Kind),
     /// Opens a scope above the arrays, while the handles of the arrays can still be used.
     Split(Vec<Step>),

@@ -4,7 +4,7 @@
 //! A program is generated from a list of random numbers, called choices. Once the list is
 //! exhausted, every further choice is zero. Generating programs from a list of choices is fast, and
 //! a program shrinks along with its list. A shorter list of choices leads to a program that ends
-//! earlier. A smaller choice leads to a step that is listed earlier in this file.
+//! earlier. A smaller choice leads to a step listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -74,7 +74,7 @@ impl<'a> Choices<'a> {
         self.below(10) >= 10 - times
     }
 
-    /// Chooses one of the values according to the given weights.
+    /// Chooses one of the values, using the given weights.
     fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
         let sum = weighted.iter().map(|(weight, _)| weight).sum();
         let mut number = self.below(sum);
@@ -296,8 +296,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, which is usually a few elements. Some lengths are so long that a block
-    /// grows several times, and a few lengths are zero.
+    /// Chooses a length, usually of a few elements. Some lengths are so long that a block grows
+    /// several times, and a few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {

@@ -10,13 +10,13 @@ use super::host_tally::HostTally;
 pub struct Tally {
     /// The number of programs that were run.
     pub programs: u64,
-    /// The number of slots that were handed out.
+    /// The number of slots handed out.
     pub acquires: u64,
     /// The number of acquires served by the hot path.
     pub hot_acquires: u64,
     /// The number of slots handed out from slot tables other than the first.
     pub beyond_first_table: u64,
-    /// The number of acquires that were refused because of the byte limit.
+    /// The number of acquires refused because of the byte limit.
     pub over_limit: u64,
     /// The number of acquires that failed because the backend refused an allocation.
     pub out_of_memory: u64,
@@ -24,9 +24,9 @@ pub struct Tally {
     pub panics: u64,
     /// The number of trims and compactions that freed memory.
     pub releases: u64,
-    /// The number of shapes of dynamic rank that were found in the shape cache.
+    /// The number of shapes of dynamic rank found in the shape cache.
     pub shape_hits: u64,
-    /// The number of handles that were refused as stale.
+    /// The number of handles refused as stale.
     pub stale_handles: u64,
     /// The counts for acquire methods available only in scopes of host backends. For other
     /// backends, all counts of the host's methods are zero.

@@ -133,8 +133,8 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own more than memory. For example, the pools of
-    /// [`Cuda`](crate::Cuda) own streams. The method keeps the idle pools only for
+    /// The method also drops idle pools that may own more than memory. For example,
+    /// [`Cuda`](crate::Cuda) pools own streams. The method keeps the idle pools only for
     /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>`.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())

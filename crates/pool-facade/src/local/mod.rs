@@ -4,11 +4,11 @@
 //! For each backend, a thread's list of idle pools is a `const` thread-local variable without a
 //! destructor. A thread can therefore use its list at any time, even while the thread is ending.
 //! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
-//! that are returned after the list has been closed are dropped. The list for `Cpu` consists of
-//! entries that contain the pools. A registry contains the entries of all threads, so that each
-//! thread can release the idle pools of other threads. An entry that is in use keeps its link to
-//! the next entry. If blocks of `with_pool!` are nested, this link is still valid when the entry is
-//! returned. A single store is therefore sufficient to return the entry to the list.
+//! returned after the list has been closed are dropped. The list for `Cpu` consists of entries that
+//! contain the pools. A registry contains the entries of all threads, so that each thread can
+//! release the idle pools of other threads. An entry in use retains its link to the next entry. If
+//! `with_pool!` blocks are nested, this link is still valid when the entry is returned. A single
+//! store is therefore sufficient to return the entry to the list.
 //!
 //! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
 //! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory

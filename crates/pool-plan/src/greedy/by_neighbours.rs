@@ -68,8 +68,7 @@ impl<'a> NeighbourPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Collects the addresses of all placed neighbors of an item. Returns the number of entries
-    /// read.
+    /// Collects the addresses of an item's placed neighbors. Returns the number of entries read.
     fn gather(&mut self, index: usize) -> usize {
         let Self { timeline, overlaps, placed, occupied } = self;
         occupied.clear();
@@ -88,7 +87,7 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Records the addresses of an item for each of the item's spans.
+    /// Records an item's addresses for each of its spans.
     // Uncounted: the loop needs no counter because the function reads only the spans of one item,
     // and `gather` has already counted those spans.
     fn note(&mut self, index: usize, offset: u64) {

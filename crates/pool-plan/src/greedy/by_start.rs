@@ -1,5 +1,5 @@
-//! A placer that places the buffers of a timeline in the order of their starts. An online allocator
-//! also serves requests in order of arrival.
+//! A placer that places a timeline's buffers in order of their starts. An online allocator also
+//! serves requests in order of arrival.
 //!
 //! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
 //! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
@@ -26,8 +26,8 @@ const PASSES_BESIDE: usize = 32;
 /// Places the items of a timeline in `order`, which must sort the items by start. An item is
 /// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
 /// always occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All
-/// other conditions of [`Place::place_while`](super::place::Place::place_while) apply to
-/// `place_by_start` as well.
+/// other conditions of [`Place::place_while`](super::place::Place::place_while) also apply to
+/// `place_by_start`.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -65,8 +65,8 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Sorts the items of an order by the first section in which each of them is live. If an item's
-/// lifetime starts with a gap, its first section is later than the start of its lifetime.
+/// Sorts an order's items by the first section in which each of them is live. If an item's lifetime
+/// starts with a gap, its first section is later than the start of its lifetime.
 // Uncounted: the loop needs no counter because the function sorts the items only once, before the
 // first plan is computed.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {

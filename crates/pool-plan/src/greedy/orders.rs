@@ -30,10 +30,10 @@ enum Ties {
     /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
     /// The item that starts first comes first, as in textbooks. If two items start at the same
-    /// time, their positions in the problem decide which of them comes first.
+    /// time, the tie is broken by their positions in the problem.
     Place,
-    /// The item that starts first comes first. If two items start at the same time, their names
-    /// decide which of them comes first.
+    /// The item that starts first comes first. If two items start at the same time, the tie is
+    /// broken by their names.
     Name,
     /// The same rule as `Place`, except that gaps in lifetimes are ignored.
     Rough,
@@ -72,7 +72,7 @@ pub(crate) struct Measures<'a> {
     /// the same as the order of the problem.
     pub(crate) named: Option<Vec<u32>>,
     /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
-    /// rough plan is computed before all other plans.
+    /// rough plan is computed before all others.
     pub(crate) has_rough_plan: bool,
     /// The offset of each item in an earlier plan, if there is one. The list may contain fewer
     /// entries than there are items.
@@ -204,7 +204,7 @@ impl Measures<'_> {
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses the returned order computes a plan no
-    /// worse than the given plan.
+    /// worse than the given one.
     // Uncounted: the loop needs no counter because the function sorts only twice, and it runs only
     // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {

@@ -13,7 +13,7 @@ pub(crate) enum Placement {
         /// The offset just past the highest occupied byte.
         peak: u64,
     },
-    /// The computation was aborted because the peak of the plan reached the given limit.
+    /// The computation was aborted because the plan's peak reached the given limit.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,

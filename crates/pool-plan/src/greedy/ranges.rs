@@ -90,8 +90,8 @@ pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: Gree
     room.offset()
 }
 
-/// A search for a free range between occupied ranges, which are passed to the search in the order
-/// of their starts.
+/// A search for a free range between occupied ranges, which are passed to it in order of their
+/// starts.
 #[derive(Debug)]
 pub(crate) struct Room {
     size: u64,
@@ -119,9 +119,9 @@ impl Room {
     }
 
     /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
-    /// written so that the compiler emits only one branch, on a condition that is rarely true. If
-    /// every other buffer in a long list is occupied, mispredicted branches would take more time
-    /// than all other work.
+    /// written so that the compiler emits only one branch, whose condition is rarely true. If every
+    /// other buffer in a long list is occupied, mispredicted branches would take more time than all
+    /// other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();

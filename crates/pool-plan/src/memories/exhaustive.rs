@@ -281,7 +281,7 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// The search starts without a plan, so it must find the optimum without the help of another
+    /// The search starts without a plan, so it must find the optimum without help from another
     /// method.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {

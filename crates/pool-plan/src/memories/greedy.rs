@@ -35,7 +35,7 @@ pub(super) enum Order {
 pub(super) enum Rule {
     /// Selects the memory that comes first in the problem.
     First,
-    /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
+    /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,
     /// Selects the memory that increases the plan's cost the least. If several memories are equally
     /// good, the rule selects the first one.

@@ -1,4 +1,4 @@
-//! The problem in the form that the solvers need. Time is divided into sections. A new section
+//! The problem in the form required by the solvers. Time is divided into sections. A new section
 //! starts each time a buffer becomes live.
 
 use crate::memory::Memory;

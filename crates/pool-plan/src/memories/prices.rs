@@ -1,6 +1,6 @@
-//! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
-//! memory's prices while the memory is full. The method thereby solves the dual of the linear
-//! program that assigns buffers to memories.
+//! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
+//! prices while the memory is full. The method thereby solves the dual of the linear program that
+//! assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
@@ -183,8 +183,7 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers all other prices, so that the resulting prices are
-/// valid.
+/// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
     // memories, this number is a weighted mean of the live bytes. Sections with higher prices have

@@ -14,9 +14,9 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// A problem with several memories, and with buffers that have lifetimes. A plan places each buffer
 /// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// The cost of a plan is the total cost of its memories plus the total cost of its buffers. The
-/// cost of a memory is its cost per byte times the end of its highest buffer. The cost of a buffer
-/// is its traffic times the traffic cost of its memory.
+/// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
+/// cost is its cost per byte times the end of its highest buffer. A buffer's cost is its traffic
+/// times its memory's traffic cost.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -170,8 +170,8 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all
-    // other buffers of the memory lie on top of the fixed buffers.
+    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all of
+    // a memory's other buffers lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {

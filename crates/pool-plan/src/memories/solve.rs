@@ -140,7 +140,7 @@ fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> 
         sum += bytes;
         u64::try_from(sum).unwrap_or(0)
     });
-    // If several sections have the same number of bytes, the first one is selected.
+    // If several sections are tied, the first one is selected.
     sums.enumerate().max_by_key(|&(section, bytes)| (bytes, std::cmp::Reverse(section)))
 }
 
@@ -190,8 +190,7 @@ impl<'a> Solver<'a> {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An order that is as good as the best order is also kept, so that the search does not
-        // stall.
+        // An order as good as the best one is also kept, so that the search does not stall.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));

@@ -26,10 +26,10 @@ const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 const RESTART_STEPS: u64 = 2_000;
 /// The numbers of searches that restart in each round, for the goal and for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps of a search between two checks of the clock.
+/// The number of steps that a search runs between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, measured in items and sections. A search
-/// needs about a millisecond between two checks.
+/// The work that a search does between two checks of the clock, measured in items and sections. A
+/// search needs about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, measured in items and sections, if there are at most
 /// [`MANY_ITEMS`] items.
@@ -50,7 +50,7 @@ pub(super) enum Searched {
     /// The search proved that no plan fits within a capacity.
     None { within: u64 },
     /// The search has found no plan yet. For each section, the list contains the number of times
-    /// that the section's items did not fit within the capacity.
+    /// that its items did not fit within the capacity.
     Failures(Vec<u64>),
 }
 

@@ -92,7 +92,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
-            // If the plan of a recipe meets the target, all later recipes are unnecessary.
+            // If a recipe's plan meets the target, all later recipes are unnecessary.
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -170,7 +170,7 @@ enum Made {
         /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
-    /// The peak of the plan reached the given limit, or the plan would be the same as another plan.
+    /// The plan's peak reached the given limit, or the plan would be the same as another plan.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,

@@ -46,7 +46,7 @@ const COARSE_PART: u32 = 4;
 /// items. The function returns `None` if there is no reduced problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
-/// A problem in the form that a portfolio needs.
+/// A problem in the form required by a portfolio.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],

@@ -1,6 +1,6 @@
-//! Local search by repair. If the peak of a plan is too high, the search removes the items that
-//! extend beyond a capacity. The removed items are put back one by one. Each removed item is placed
-//! at the offset that displaces other items at the lowest cost, until all items fit.
+//! Local search by repair. If a plan's peak is too high, the search removes the items that extend
+//! beyond a capacity. The removed items are put back one by one. Each removed item is placed at the
+//! offset that displaces other items at the lowest cost, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
@@ -233,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Converts a stored cost to the number that is used in sums.
+/// Converts a stored cost to the number used in sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

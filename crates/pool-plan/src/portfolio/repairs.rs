@@ -32,7 +32,7 @@ pub(super) struct Repairs<'a> {
     spent: u64,
 }
 
-/// The best plan so far in the form that a repair needs, and the goal of the repair.
+/// The best plan so far in the form required by a repair, and the repair's goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],

@@ -53,8 +53,8 @@ pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
     /// The instance for the exact searches, or `None` if the problem is too large for them.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are not
-    /// known.
+    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are
+    /// unknown.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
@@ -62,14 +62,14 @@ pub(super) struct Rounds<'a, M> {
     pub(super) limit: Limit<'a>,
 }
 
-/// The result of one task of a round.
+/// The result of one task in a round.
 enum Finding {
     /// The task found a plan within its capacity.
     Plan(Vec<u64>),
     /// The task proved that no plan fits within a capacity.
     None { within: u64 },
     /// The task has found no plan yet. For each section, the list contains the number of times that
-    /// the section's items did not fit within the capacity.
+    /// its items did not fit within the capacity.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
@@ -77,7 +77,7 @@ enum Finding {
     Skipped,
 }
 
-/// The state that is passed from round to round.
+/// The state passed from round to round.
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,

@@ -1,4 +1,4 @@
-//! A problem in the form that the exact searches need. The problem contains the conflicts between
+//! A problem in the form required by the exact searches. The problem contains the conflicts between
 //! items, and the sections of each item.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,

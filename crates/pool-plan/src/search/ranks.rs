@@ -134,7 +134,7 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of a part of the problem, given the total size of each section's unplaced
+    /// Sorts the items of one part of the problem, given the total size of each section's unplaced
     /// items. If the order has changed, the function updates the ranks of the items and appends
     /// their former ranks to `before`.
     pub(super) fn renew(

@@ -2,11 +2,11 @@
 //! and the lowest possible offset of each unplaced item.
 //!
 //! An item is placed only if no unplaced item that conflicts with it can end below it. All unplaced
-//! items that conflict with a placed item are therefore above the placed item. The floor of a
-//! section is the lowest offset of its unplaced items. Stacking the unplaced items in order of
-//! their lowest offsets gives the lowest possible top of the section (one machine with release
-//! dates, Jackson 1955). If the lowest possible top exceeds the capacity, the section has failed,
-//! and its weight increases.
+//! items that conflict with a placed item are therefore above the placed item. A section's floor is
+//! the lowest offset of its unplaced items. Stacking the unplaced items in order of their lowest
+//! offsets gives the lowest possible top of the section (one machine with release dates, Jackson
+//! 1955). If the lowest possible top exceeds the capacity, the section has failed, and its weight
+//! increases.
 
 use super::book::Book;
 use super::instance::Instance;

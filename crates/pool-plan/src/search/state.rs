@@ -96,7 +96,7 @@ impl<'a> State<'a> {
         self.book.is_uncovered(item)
     }
 
-    /// Returns the number of entries that are stored for undoing placements.
+    /// Returns the number of entries stored for undoing placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
@@ -202,8 +202,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The spare room is the part of the capacity that the unplaced items of the section do
-            // not need. Only items with a lowest offset above the spare room can run out of room.
+            // The spare room is the part of the capacity that the section's unplaced items do not
+            // need. Only items with a lowest offset above the spare room can run out of room.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

@@ -170,8 +170,8 @@ impl<'a> Search<'a> {
     }
 
     /// Groups the unplaced items of `part`, except for `placed`, into pieces, so that no unplaced
-    /// item extends from one piece into another. The function appends the items of each piece to
-    /// `lists`, and stores the pieces in `cuts`.
+    /// item extends from one piece into another. The function appends each piece's items to `lists`
+    /// and stores the pieces in `cuts`.
     fn cut(&mut self, part: Part, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);

@@ -1,6 +1,6 @@
 //! Validation of plans for graphs, by reachability. For each buffer, the validator walks the graph
-//! backwards from the buffer's alloc marker. The validator handles up to 1,024 buffers at a time.
-//! If two buffers share bytes, the walk from one of them must reach all uses of the other.
+//! backwards from its alloc marker. The validator handles up to 1,024 buffers at a time. If two
+//! buffers share bytes, the walk from one of them must reach all uses of the other.
 //!
 //! If two buffers share bytes, at most one of them can be finished before the other begins, because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
@@ -39,8 +39,8 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total size in bytes of the given buffers. The size is a lower bound on the peak of
-/// every plan, because no two of these buffers may share bytes.
+/// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
+/// plan, because no two of these buffers may share bytes.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is
@@ -114,8 +114,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it, and the number of these
-    // buffers that are ordered relative to it.
+    // For each buffer, the number of buffers that share bytes with it, and the number of these that
+    // are ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {

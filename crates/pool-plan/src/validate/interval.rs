@@ -1,6 +1,6 @@
 //! Validation of plans for interval problems, by time. The validator visits all starts and ends in
-//! order of time, and keeps the live buffers in a map sorted by offset. A new buffer must not
-//! overlap its lower or upper neighbor in the map.
+//! order of time, keeping the live buffers in a map sorted by offset. A new buffer must not overlap
+//! its lower or upper neighbor in the map.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total size in bytes of the given buffers. The size is a lower bound on the peak of
-/// every plan, because all of these buffers are live at one time.
+/// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
+/// plan, because all of these buffers are live at one time.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer

@@ -1,6 +1,6 @@
-//! Implements the batch, which contains the commands that have been recorded but not yet submitted.
-//! The batch also contains the parameters of the commands, the bytes to upload, and the threads
-//! that recorded the commands. All commands of a batch are submitted together or dropped together.
+//! Implements the batch, which contains the commands recorded but not yet submitted. The batch also
+//! contains the parameters of the commands, the bytes to upload, and the threads that recorded the
+//! commands. All commands of a batch are submitted together or dropped together.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -9,10 +9,10 @@ use crate::setup::Setup;
 use crate::staging::Staged;
 use crate::turn::current_thread;
 
-/// The maximum number of errors that are stored until their threads receive them.
+/// The maximum number of errors stored until their threads receive them.
 const OWED: usize = 64;
 
-/// The commands that have been recorded but not yet submitted.
+/// The commands recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     // The open pass is declared before its encoder, because it must be dropped first.
@@ -28,8 +28,8 @@ pub(super) struct Batch {
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure that was passed to `record`, or the stream's own commands between
-/// two such closures.
+/// The commands of one closure passed to `record`, or the stream's own commands between two such
+/// closures.
 ///
 /// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single call
 /// for all parts would take only 1 µs per part. However, if wgpu 30 rejected one part, it would

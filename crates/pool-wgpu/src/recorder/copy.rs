@@ -12,7 +12,7 @@ const SCRATCH: u64 = 1 << 20;
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
 const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
-/// A position in a buffer, which consists of the buffer and the offset of a byte.
+/// A position in a buffer, given by the buffer and a byte offset.
 type Place<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {

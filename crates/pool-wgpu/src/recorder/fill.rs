@@ -8,7 +8,7 @@ use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
-/// The maximum size of a pattern that is stored in the kernel's parameters, in bytes.
+/// The maximum size of a pattern stored in the kernel's parameters, in bytes.
 pub(super) const PATTERN_BYTES: usize = 192;
 /// The size of the kernel's remaining parameters, in bytes.
 const HEAD_BYTES: usize = 16;
@@ -20,7 +20,7 @@ const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
 
-/// The range of a buffer that one dispatch of the stream's own kernels binds.
+/// The range of a buffer bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// The start offset of the range within the buffer, in bytes.

@@ -1,4 +1,4 @@
-//! Submits the parts of a batch one after another, and reports the parts that wgpu rejects.
+//! Submits a batch's parts one after another, and reports the parts that wgpu rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -9,7 +9,7 @@ use crate::error::WgpuError;
 use crate::turn::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of an earlier batch that another thread submitted and that contained
+    /// Returns the error of an earlier batch that was submitted by another thread and contained
     /// commands of this thread.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after the commands of this encoder.
+    /// Finishes the current encoder, so that later commands run after its commands.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;

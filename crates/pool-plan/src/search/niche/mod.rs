@@ -16,7 +16,7 @@
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This choice is the advantage of a niche search over a search
+//! the search may choose any section. This freedom is the advantage of a niche search over a search
 //! that places items in order of their offsets. The niche search focuses on the sections that
 //! failed most often (weighted degrees, Boussemart et al. 2004). The search does not repeat the
 //! failures of these sections for each arrangement of distant sections. The search restarts with
@@ -40,11 +40,11 @@ const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The share of the capacity that is added to the slack of each section, so that small differences
-/// in slack do not matter.
+/// The share of the capacity added to each section's slack, so that small differences in slack do
+/// not matter.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// The amount of random noise that is added to preferences, after each preference has been tried
-/// without noise.
+/// The amount of random noise added to preferences after each preference has been tried without
+/// noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
 /// restarts. This number of changes occupies 96 MiB of memory.
@@ -95,7 +95,7 @@ enum Vertex {
         /// the next option is to leave the floor empty. If the index exceeds the end of the range,
         /// all options have been tried.
         next: usize,
-        /// The number of changes to the plan that were made before this choice.
+        /// The number of changes made to the plan before this choice.
         changes: usize,
     },
     /// A split. There must be a plan for each part of the split.
@@ -113,7 +113,7 @@ pub(crate) struct NicheSearch<'a> {
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Range>,
-    /// The number of changes that have been made to the plan at the root.
+    /// The number of changes made to the plan at the root.
     root: usize,
     outcome: Outcome,
     restarts: usize,
