@@ -1,6 +1,6 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner backend, except
-//! for the methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner
-//! backend, or make it fail. The faulty backends that test this suite are also adaptors.
+//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
+//! the methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner backend, or
+//! make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -40,13 +40,13 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and every
-/// method that is not overridden calls the inner backend.
+/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and all
+/// other methods call the inner backend.
 ///
 /// # Safety
 ///
 /// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
-///   backend whose purpose is to test a test suite may violate the contract, as long as it does not
+///   backend that exists to test a test suite may violate the contract, as long as it does not
 ///   misuse memory.
 /// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
 ///   and `view_ref`.
@@ -211,8 +211,8 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Converts a slot to the slot type of another backend. The converted slot may be passed only to
-/// views that do not use their slot.
+/// Converts a slot to another backend's slot type. The converted slot may be passed only to views
+/// that do not use their slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };

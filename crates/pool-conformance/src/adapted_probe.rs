@@ -12,7 +12,7 @@ use crate::probe::{Later, Probe, SharedView, SkipReason, View};
 
 /// A probe for the memory of an [`AdaptedBackend`]. The probe inspects the memory through `P`, a
 /// probe for the inner backend. Each adaptor is created from a context of the inner backend and a
-/// setting that all adaptors share.
+/// setting shared by all adaptors.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
     inner: P,

@@ -225,8 +225,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
         // SAFETY: the caller promises that the block contains `length` valid elements, which are
-        // borrowed exclusively for `'s`. A block of a `HostBackend` is sufficiently aligned for
-        // every element type.
+        // borrowed exclusively for `'s`. A `HostBackend` block is sufficiently aligned for every
+        // element type.
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -237,8 +237,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         length: usize,
     ) -> ArmingView<B, &'s [T]> {
         // SAFETY: the caller promises that the block contains `length` valid elements, which are
-        // only read during `'s`. A block of a `HostBackend` is sufficiently aligned for every
-        // element type.
+        // only read during `'s`. A `HostBackend` block is sufficiently aligned for every element
+        // type.
         let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }

@@ -1,6 +1,6 @@
-//! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
-//! every block and can refuse the n-th allocation. The ledger also checks that the freed size of
-//! each block equals its allocated size.
+//! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
+//! block and can refuse the n-th allocation. The ledger also checks that the freed size of each
+//! block equals its allocated size.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -30,7 +30,7 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Returns the layout of a block. Panics if `bytes` is not a size that a pool may request.
+/// Returns a block's layout. Panics if `bytes` is not a size that a pool may request.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
@@ -157,7 +157,7 @@ unsafe impl PoolBackend for HeapBackend {
     }
 }
 
-/// A type with the alignment of a block. The dangling block is created from this type.
+/// A type with a block's alignment. The dangling block is created from this type.
 #[repr(align(64))]
 struct BlockAlignment;
 

@@ -43,10 +43,10 @@ impl Ledger {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// All allocated blocks. The keys are the addresses of the blocks.
+    /// All allocated blocks. The keys are the blocks' addresses.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the addresses
-    /// of the blocks.
+    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the blocks'
+    /// addresses.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -59,7 +59,7 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// The number of blocks that were allocated before this block.
+    /// The number of blocks allocated before this one.
     number: usize,
     /// The address of the block, if the block is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
@@ -73,7 +73,7 @@ unsafe impl Send for BlockEntry {}
 /// pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// The number of blocks that are currently allocated.
+    /// The number of currently allocated blocks.
     pub blocks: usize,
     /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
@@ -120,10 +120,10 @@ pub enum Fault {
     /// A block that was not allocated was freed. Either the block was freed twice, or its address
     /// never belonged to a block.
     NotAllocated {
-        /// The address of the memory that was freed.
+        /// The address of the freed memory.
         address: usize,
     },
-    /// The size of a freed block differs from the size that was allocated.
+    /// A freed block's size differs from its allocated size.
     OtherBytes {
         /// The address of the block.
         address: usize,
@@ -150,7 +150,7 @@ pub enum Fault {
         address: usize,
         /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset from the start of the block at which the access would have ended.
+        /// The offset, from the start of the block, at which the access would have ended.
         end: usize,
     },
 }
@@ -204,8 +204,8 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend has allocated a block. `address` is the address of the block, or
-    /// another number that identifies the block.
+    /// Records that a backend has allocated a block. `address` is the block's address, or another
+    /// number that identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
@@ -335,7 +335,7 @@ impl Ledger {
         self.held().refused
     }
 
-    /// Returns the start and the size of the block that contains an address.
+    /// Returns the start and size of the block that contains an address.
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -344,7 +344,7 @@ impl Ledger {
     }
 
     /// Returns the number of the block that contains an address and the address's offset in the
-    /// block. The number of a block is unique, even if an earlier block had the same address.
+    /// block. A block's number is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -374,7 +374,7 @@ impl Ledger {
         self.entries().settled
     }
 
-    /// Records the reason why the block of an armed slot is reused.
+    /// Records the reason why an armed slot's block is reused.
     ///
     /// # Errors
     ///

@@ -61,7 +61,7 @@
 //!
 //! The acceptance cases themselves are also tested. The [`liars`] module contains faulty backends
 //! with one mistake each. The `cargo test -p pool-conformance --test liars -- --nocapture` command
-//! prints which case detected which mistake.
+//! prints the case that detected each mistake.
 
 #![allow(
     clippy::panic,

@@ -29,7 +29,7 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
 /// The prefix of each message from [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics during an allocation, in the same way as a backend that panics on request.
+/// Panics during an allocation, like a backend that panics on request.
 /// [`Ledger::ask`](crate::Ledger::ask) calls this function.
 ///
 /// # Panics

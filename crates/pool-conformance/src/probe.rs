@@ -48,14 +48,14 @@ pub trait Probe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the start address of a view, or a number that identifies the bytes of the view if
-    /// blocks have no addresses. The number of a block's first byte must be a multiple of the
-    /// backend's alignment. Each subsequent byte must have the next number.
+    /// Returns a view's start address, or a number that identifies the view's bytes if blocks have
+    /// no addresses. The number of a block's first byte must be a multiple of the backend's
+    /// alignment. Each subsequent byte must have the next number.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// Returns the start address of a shared view. See [`address`](Self::address).
+    /// Returns a shared view's start address. See [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
     /// Waits until all earlier work has finished, then returns a view's elements.
@@ -155,8 +155,7 @@ pub trait Probe: 'static {
         Ok(view)
     }
 
-    /// Acquires elements from a dynamic pool, in the same way as
-    /// [`acquire_with`](Self::acquire_with).
+    /// Acquires elements like [`acquire_with`](Self::acquire_with), but from a dynamic pool.
     ///
     /// # Errors
     ///
@@ -221,15 +220,14 @@ pub(crate) trait Watching: Probe {
         self.accounting().ok().map(Ledger::held)
     }
 
-    /// Returns the start and the size of the block that contains an address. Returns `None` if
-    /// blocks are not counted, or if no block contains the address.
+    /// Returns the start and size of the block that contains an address. Returns `None` if blocks
+    /// are not counted, or if no block contains the address.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.block_of(address)
     }
 
-    /// Returns the unique number of the block that contains an address, and the offset of the
-    /// address in the block. Returns `None` if blocks are not counted, or if no block contains the
-    /// address.
+    /// Returns the unique number of the block that contains an address, and the address's offset in
+    /// the block. Returns `None` if blocks are not counted, or if no block contains the address.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }

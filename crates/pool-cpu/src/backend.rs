@@ -26,7 +26,7 @@ const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 // bound to a thread. `block::free` uses the allocator that allocated the block. The choice between
 // mapping and the global allocator depends only on the size. Host memory needs no ordering, because
 // all work on a view has completed when the view's lifetime ends. Each view is a slice that
-// contains exactly the requested elements. No method keeps a reference to its arguments, and no
+// contains exactly the requested elements. No method retains a reference to its arguments, and no
 // method uses a pool. If an allocator hook that runs inside `allocate` or `free` calls the pool,
 // the pool rejects the call with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {

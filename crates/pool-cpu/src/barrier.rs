@@ -1,5 +1,5 @@
-//! Implements a memory barrier that is executed on all threads. The barrier is the expensive side
-//! of an asymmetric fence. The cheap side of an asymmetric fence executes no instructions.
+//! Implements a memory barrier that runs on all threads. The barrier is the expensive side of an
+//! asymmetric fence. The cheap side of an asymmetric fence executes no instructions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 

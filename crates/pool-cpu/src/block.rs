@@ -65,7 +65,7 @@ pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> u
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapped {
-    //! Allocates blocks as anonymous mappings that start at a huge-page boundary.
+    //! Allocates blocks as anonymous mappings that start at huge-page boundaries.
 
     use super::HUGE_PAGE;
     use core::ptr::{NonNull, null_mut};
@@ -165,7 +165,7 @@ mod mapped {
     }
 
     /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of discarded bytes of the block.
+    /// number of bytes discarded from the block.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! Defines the error type of the backend.
+//! Defines the backend's error type.
 
 use core::error::Error;
 use core::fmt;

@@ -12,7 +12,7 @@ use pool_core::{DynamicShape, Element, PoolError};
 
 use crate::error::CpuError;
 
-/// An `ndarray` header of dynamic rank that is cached together with its shape.
+/// An `ndarray` header of dynamic rank, cached together with its shape.
 ///
 /// Each header is created for one element type, one block, and one shape. The shape cache finds its
 /// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
@@ -119,7 +119,7 @@ impl ErasedView {
         Ok(Self { element: TypeId::of::<T>(), header: memory.cast(), drop: drop_header::<T> })
     }
 
-    /// Returns the view that the header contains.
+    /// Returns the view contained in the header.
     ///
     /// # Safety
     ///
@@ -203,7 +203,7 @@ fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths that one step compares.
+/// The number of lengths compared in one step.
 const PIECE: usize = 4;
 
 /// # Safety

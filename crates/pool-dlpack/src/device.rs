@@ -2,7 +2,7 @@
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
 //! consumer's stream waits for the array's stream when an array is exported. The caller of an
-//! import names the stream on which the elements become ready.
+//! import specifies the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -24,11 +24,11 @@ use crate::layout::CheckedLayout;
 
 /// Creates a row-major managed tensor from an array in device memory, without copying the elements.
 ///
-/// The consumer uses the tensor on `stream`. `stream` waits for all work that has been enqueued so
-/// far on the array's stream. The consumer may drop the tensor while work that uses the tensor is
-/// still running. Before the memory is reused or freed, the pool's stream waits for all work that
-/// the consumer has enqueued on `stream`. If another library created the stream, enqueue work only
-/// through this `Arc` and its clones (see [`record_use`]).
+/// The consumer uses the tensor on `stream`. `stream` waits for all work enqueued so far on the
+/// array's stream. The consumer may drop the tensor while work that uses it is still running.
+/// Before the memory is reused or freed, the pool's stream waits for all work that the consumer has
+/// enqueued on `stream`. If another library created the stream, enqueue work only through this
+/// `Arc` and its clones (see [`record_use`]).
 ///
 /// # Errors
 ///

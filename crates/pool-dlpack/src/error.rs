@@ -1,4 +1,4 @@
-//! Defines the errors that exports and imports return.
+//! Defines the errors returned by exports and imports.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum TensorError {
     )]
     LegacyIsWritable,
 
-    /// The element type of the tensor is not the requested type.
+    /// The tensor's element type is not the requested type.
     #[error(
         "the tensor has elements of {}, but {} was requested",
         name_of(*found),
@@ -40,7 +40,7 @@ pub enum TensorError {
     DataType {
         /// The requested data type.
         expected: DLDataType,
-        /// The data type of the tensor.
+        /// The tensor's data type.
         found: DLDataType,
     },
 
@@ -57,13 +57,13 @@ pub enum TensorError {
         found: DLDevice,
     },
 
-    /// The elements of the tensor are not contiguous in row-major order.
+    /// The tensor's elements are not contiguous in row-major order.
     #[error(
         "axis {axis} of the tensor has stride {found} instead of {expected}: copy the tensor into \
          row-major order first"
     )]
     Strides {
-        /// The index of the last axis that has a wrong stride.
+        /// The index of the last axis with a wrong stride.
         axis: usize,
         /// The stride of this axis in a row-major array, in elements.
         expected: usize,
@@ -109,7 +109,7 @@ pub enum TensorError {
     )]
     ReadOnly,
 
-    /// The description of the tensor is invalid.
+    /// The tensor's description is invalid.
     #[error("the tensor's metadata is invalid")]
     Malformed(#[source] dlpark::tensor::Error),
 

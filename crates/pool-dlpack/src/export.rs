@@ -87,13 +87,13 @@ where
     }
     let data = array.as_ptr().cast_mut();
     // SAFETY: the context owns the array, which contains the elements of the shape, starting at
-    // `data`. The `READ_ONLY` flag tells the consumer not to write to the elements.
+    // `data`. The `READ_ONLY` flag forbids the consumer from writing to the elements.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })
 }
 
-/// The axes of a tensor, and the memory for the tensor's description.
+/// The axes of a tensor, and the memory for its description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,

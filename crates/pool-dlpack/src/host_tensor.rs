@@ -22,8 +22,8 @@ use crate::layout::CheckedLayout;
 /// A tensor that another library created in host memory. The tensor dereferences to a slice of its
 /// elements.
 ///
-/// The producer of the tensor owns the memory. Dropping this value on any thread returns the memory
-/// to the producer. The elements must be in row-major order, but an axis of length 1 may have any
+/// The tensor's producer owns the memory. Dropping this value on any thread returns the memory to
+/// the producer. The elements must be in row-major order, but an axis of length 1 may have any
 /// stride.
 ///
 /// ```
@@ -66,7 +66,7 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] if the description violates the rules of DLPack, and
+    /// Returns [`TensorError::Malformed`] if the description violates DLPack's rules, and
     /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
     /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
     /// contiguous in row-major order. Returns [`TensorError::Misaligned`],

@@ -65,8 +65,8 @@ use crate::local::requests::OF_DEVICES;
 /// `trim_all` allocates a new, empty table of about 4 KiB for each pool that it releases. If the
 /// host cannot allocate these tables, `trim_all` releases only the calling thread's idle pools.
 ///
-/// The function may be called from anywhere, including from inside a scope, from an allocator's
-/// hook, or from the destructor of a thread-local variable.
+/// The function may be called from anywhere, including a scope, an allocator's hook, or the
+/// destructor of a thread-local variable.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
     #[cfg_attr(

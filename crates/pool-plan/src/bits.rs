@@ -23,9 +23,9 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets the matrix to zeros, and reuses its allocation if the allocation is large enough. All
-    /// zeros are written explicitly. Reading a page before writing it causes a second page fault,
-    /// which blocks all threads.
+    /// Resets the matrix to zeros, reusing its allocation if it is large enough. All zeros are
+    /// written explicitly. Reading a page before writing it causes a second page fault, which
+    /// blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
@@ -90,7 +90,7 @@ impl BitMatrix {
     }
 }
 
-/// A range of columns of a matrix.
+/// A range of a matrix's columns.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
     /// The index of the part's first word within each row.
@@ -104,8 +104,8 @@ impl Columns<'_> {
         self.first * 64
     }
 
-    /// Returns the exclusive end of the part's columns, which may lie past the last column of the
-    /// matrix.
+    /// Returns the exclusive end of the part's columns, which may lie past the matrix's last
+    /// column.
     pub(crate) fn end(&self) -> usize {
         (self.first + self.rows.first().map_or(0, |row| row.len())) * 64
     }

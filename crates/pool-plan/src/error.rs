@@ -77,7 +77,7 @@ pub enum PlanError {
     /// Two buffers have the same name.
     #[error("buffers {first} and {second} are both named {id}: give each buffer a unique name")]
     DuplicateId {
-        /// The name that the two buffers share.
+        /// The name shared by the two buffers.
         id: String,
         /// The index of the first buffer.
         first: usize,
@@ -95,12 +95,12 @@ pub enum PlanError {
         /// The maximum number of entries that the planner accepts.
         limit: usize,
     },
-    /// An edge or a buffer refers to an operation that does not exist.
+    /// An edge or a buffer refers to a nonexistent operation.
     #[error(
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
     UnknownOperation {
-        /// The number of the operation that does not exist.
+        /// The number of the nonexistent operation.
         operation: usize,
         /// The number of operations in the graph.
         operations: usize,
@@ -114,11 +114,11 @@ pub enum PlanError {
         what: &'static str,
         /// The length of the list.
         count: usize,
-        /// The length that the list must have.
+        /// The required length of the list.
         expected: usize,
     },
-    /// A path of edges leads from a free marker of a buffer to the buffer's alloc marker. No
-    /// operation could use this buffer, because it would be freed before it is allocated.
+    /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
+    /// could use this buffer, because it would be freed before it is allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The name of the buffer.
@@ -163,7 +163,7 @@ pub enum PlanError {
         capacity: u64,
         /// The exact lower bound in bytes, which does not exceed the capacity.
         bound: u64,
-        /// The peak of the best plan that the planner found, in bytes.
+        /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
     /// The planner found no plan within the capacity before the budget ended. A plan within the
@@ -178,7 +178,7 @@ pub enum PlanError {
         capacity: u64,
         /// The exact lower bound.
         bound: u64,
-        /// The peak of the best plan that the planner found, in bytes.
+        /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
     /// A problem with several memories must contain at least one memory.
@@ -187,7 +187,7 @@ pub enum PlanError {
     /// Two memories have the same name.
     #[error("memories {first} and {second} are both named {name}: give each memory a unique name")]
     DuplicateMemory {
-        /// The name that the two memories share.
+        /// The name shared by the two memories.
         name: String,
         /// The index of the first memory.
         first: usize,
@@ -232,7 +232,7 @@ pub enum PlanError {
          of each memory instead"
     )]
     OneCapacity {
-        /// The capacity that the options set, in bytes.
+        /// The capacity set by the options, in bytes.
         capacity: u64,
     },
     /// Some buffers are live at the same time, but their permitted memories are too small to hold
@@ -296,7 +296,7 @@ pub enum PlanError {
     /// crate.
     #[error("please report this bug in pool-plan: {what}")]
     Internal {
-        /// A description of the state that the planner reached.
+        /// A description of the state reached by the planner.
         what: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! The edges between the operations of a graph, and the buffers that the operations use.
+//! The edges between a graph's operations, and the buffers that the operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -40,13 +40,13 @@ impl Edge {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Role {
-    /// The buffer is live only within the graph, and may share bytes with buffers that are ordered
-    /// before or after it.
+    /// The buffer is live only within the graph and may share bytes with buffers ordered before or
+    /// after it.
     #[default]
     Temporary,
-    /// The buffer is filled before the graph starts, and shares bytes with no other buffer.
+    /// The buffer is filled before the graph starts and shares bytes with no other buffer.
     LiveIn,
-    /// The buffer is read after the graph ends, and shares bytes with no other buffer.
+    /// The buffer is read after the graph ends and shares bytes with no other buffer.
     LiveOut,
     /// Code outside the graph holds the buffer's address. The buffer shares bytes with no other
     /// buffer.

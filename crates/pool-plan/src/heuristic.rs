@@ -1,5 +1,5 @@
-//! The textbook heuristics and their names. A plan can be compared with the plan of each heuristic,
-//! and the planner reports the heuristics that it did not try.
+//! The textbook heuristics and their names. A plan can be compared with each heuristic's plan, and
+//! the planner reports the heuristics that it did not try.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 /// is placed in a free range between the buffers with which it must not share bytes, or above all
 /// of them.
 ///
-/// Ties in the order are broken by the starts of the buffers, and then by their positions in the
-/// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
-/// instead of by position. If the tolerance is 1 and no capacity is set, an interval problem's plan
-/// is at least as good as every heuristic's plan. This guarantee does not cover the heuristics
-/// listed in [`Plan::untried`](crate::Plan::untried).
+/// Ties in the order are broken by the buffers' starts, then by their positions in the problem. For
+/// problems with up to 4,096 buffers, a second plan breaks the last ties by name instead of by
+/// position. If the tolerance is 1 and no capacity is set, an interval problem's plan is at least
+/// as good as every heuristic's plan. This guarantee does not cover the heuristics listed in
+/// [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {

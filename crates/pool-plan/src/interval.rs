@@ -9,8 +9,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, with lifetimes that are measured in call order. Two buffers may share
-/// bytes if they are never live at the same time.
+/// The buffers of one stream, with lifetimes measured in call order. Two buffers may share bytes if
+/// they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -63,9 +63,9 @@ impl IntervalProblem {
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is an offset that is not
-    /// aligned or differs from the fixed offset. Two buffers that share bytes are also a violation
-    /// if both are live at the same time.
+    /// Returns the first violation that the validator finds. A violation is an offset that is
+    /// misaligned or differs from the fixed offset. Two buffers that share bytes are also a
+    /// violation if both are live at the same time.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
@@ -131,8 +131,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The error text of this type contains all sources of the error, because a serde format can
-    /// report an error only as text.
+    /// This type's error text contains all sources of the error, because a serde format can report
+    /// an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -17,8 +17,8 @@ pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 /// markers in a graph.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// Returns the name that messages use for a buffer. The name is the buffer's own name, or the
-/// buffer's index if it has no name.
+/// Returns the name that messages use for a buffer. The name is the buffer's own name, or its index
+/// if it has none.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
@@ -62,7 +62,7 @@ pub(crate) fn check_intervals(
     at_most("buffers and gaps", gaps.fold(buffers, usize::saturating_add), MOST_SPANS)
 }
 
-/// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
+/// Returns an error if the buffers' sizes and offsets would overflow the solvers' arithmetic.
 ///
 /// In the worst plan that a solver can compute, all buffers are stacked on top of each other and on
 /// top of the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and

@@ -15,7 +15,7 @@ struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// The index of the free marker in the buffer's list of free markers.
+    /// The free marker's index in the buffer's list of free markers.
     marker: usize,
 }
 

@@ -15,7 +15,7 @@ pub struct Memory {
     /// The cost of each byte below the end of the highest buffer in the memory.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
-    /// The cost of each byte that is read from or written to the memory.
+    /// The cost of each byte read from or written to the memory.
     #[cfg_attr(feature = "serde", serde(default))]
     pub traffic_cost: u64,
 }
@@ -36,7 +36,7 @@ pub struct MemoryBuffer {
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
-    /// The number of bytes that are read from and written to the buffer during its lifetime.
+    /// The number of bytes read from and written to the buffer during its lifetime.
     pub traffic: u64,
     /// The memory in which the buffer must be placed, or `None` if the planner may choose the
     /// memory.
@@ -64,7 +64,7 @@ impl MemoryBuffer {
     }
 }
 
-/// The memory of a buffer, and the buffer's offset in that memory.
+/// A buffer's memory, and the buffer's offset in that memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Placement {
@@ -79,11 +79,11 @@ pub struct Placement {
 ///
 /// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
 /// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a
-/// memory is its traffic cost plus its size times the sum of the prices over its lifetime. The
-/// prices of a memory may add up to more than the memory's cost per byte. In this case, the bound
-/// is reduced by the excess multiplied by the memory's capacity. If a memory has no capacity, its
-/// prices must not add up to more than its cost per byte. (The prices solve the dual of the linear
-/// program that assigns buffers to memories.)
+/// memory is its traffic cost plus its size times the sum of the prices over its lifetime. A
+/// memory's prices may add up to more than its cost per byte. In this case, the bound is reduced by
+/// the excess multiplied by the memory's capacity. If a memory has no capacity, its prices must not
+/// add up to more than its cost per byte. (The prices solve the dual of the linear program that
+/// assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {

@@ -1,4 +1,4 @@
-//! The options of a solver, and the monitor that another thread uses to observe and stop it.
+//! A solver's options, and the monitor that another thread uses to observe and stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,9 +22,9 @@ pub struct Options {
     pub rounds: Option<u32>,
     /// The solver stops when the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
-    /// The seed for all random choices of the solver.
+    /// The seed for all of the solver's random choices.
     pub seed: u64,
-    /// The number of threads that the search uses.
+    /// The number of threads used by the search.
     pub threads: usize,
 }
 
@@ -94,7 +94,7 @@ impl Monitor {
         }
     }
 
-    /// Asks the planner to stop and to return the best plan that it has found so far.
+    /// Asks the planner to stop and return the best plan found so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ impl Monitor {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// Returns the number of placements that the search has tried.
+    /// Returns the number of placements tried by the search.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

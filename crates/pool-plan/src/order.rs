@@ -1,5 +1,5 @@
-//! The order relation between the buffers of a graph. For each buffer, the relation lists the
-//! buffers that begin after all of its uses.
+//! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
+//! that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;

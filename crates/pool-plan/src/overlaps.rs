@@ -18,8 +18,8 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in this section or later. The last entry of the
-    /// list is the number of spans.
+    /// For each section, the first span that begins in this section or later. The list's last entry
+    /// is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Overlaps<'a> {
 }
 
 impl<'a> Overlaps<'a> {
-    /// Builds the data structure for the spans of a timeline.
+    /// Builds the data structure for a timeline's spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // spans, which take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {

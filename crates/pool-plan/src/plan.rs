@@ -8,15 +8,15 @@ use crate::heuristic::GreedyHeuristic;
 pub struct Plan {
     /// The offset of each buffer, in the problem's order.
     pub offsets: Vec<u64>,
-    /// The certificate for the quality of the plan.
+    /// The certificate for the plan's quality.
     pub certificate: Certificate,
     /// The reason why the planner stopped.
     pub stopped: StopReason,
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
     /// The textbook heuristics that were not tried because the budget ended or the plan was already
-    /// good enough. The plan of an untried heuristic may be better than this plan. The list is
-    /// empty if no plan can be better than this plan.
+    /// good enough. An untried heuristic's plan may be better than this plan. The list is empty if
+    /// no plan can be better than this plan.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -30,7 +30,7 @@ pub enum StopReason {
     Optimal,
     /// The peak is within the tolerance or the capacity.
     GoodEnough,
-    /// The search ran all rounds that [`Options::rounds`](crate::Options::rounds) allows.
+    /// The search ran all rounds permitted by [`Options::rounds`](crate::Options::rounds).
     Rounds,
     /// The budget ended.
     Budget,

@@ -1,4 +1,4 @@
-//! The record of a captured graph, which can be stored in a file. A record contains a graph
+//! The record of a captured graph, suitable for storage in a file. A record contains a graph
 //! problem, the offsets of a plan, and information for human readers. `pool-plan solve`, `pool-plan
 //! replay`, and `pool-plan export` read record files.
 
@@ -24,8 +24,8 @@ pub struct Caller {
 /// offsets and callers, and the operations' streams.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
-/// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams` and
-/// `callers`.
+/// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams`,
+/// and `callers`.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
@@ -51,7 +51,7 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// Creates the record of a problem, without further information.
+    /// Creates a problem's record without further information.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
@@ -110,7 +110,7 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem with the offsets of the record as fixed offsets. Call
+    /// Returns the problem with the record's offsets as fixed offsets. Call
     /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {
@@ -123,7 +123,7 @@ impl GraphRecord {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
     }
 
-    /// Returns the number of bytes that are available for all buffers together.
+    /// Returns the number of bytes available for all buffers together.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.capacity
@@ -156,9 +156,9 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::Parse`] with the line and column if the text is not the JSON object of
-    /// a record. Returns the same errors as [`HappensBeforeProblem::new`] if the problem is
-    /// invalid. Returns [`PlanError::WrongCount`] if a list has the wrong length.
+    /// Returns [`PlanError::Parse`] with the line and column if the text is not a record's JSON
+    /// object. Returns the same errors as [`HappensBeforeProblem::new`] if the problem is invalid.
+    /// Returns [`PlanError::WrongCount`] if a list has the wrong length.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }
@@ -203,7 +203,7 @@ fn check_count(what: &'static str, count: usize, expected: usize) -> Result<(), 
     Err(PlanError::WrongCount { what, count, expected })
 }
 
-/// The contents of a record file before they are validated.
+/// The contents of a record file before validation.
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 struct RecordFile {
@@ -229,8 +229,8 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// The error text of this type contains all sources of the error, because a serde format can
-    /// report an error only as text.
+    /// This type's error text contains all sources of the error, because a serde format can report
+    /// an error only as text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

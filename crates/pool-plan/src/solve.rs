@@ -45,8 +45,8 @@ impl IntervalProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
-    /// The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver finds no such plan within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -64,7 +64,7 @@ impl IntervalProblem {
     /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
     /// new. `last` may contain fewer entries than there are buffers.
     ///
-    /// The first plan places the buffers in the order of their earlier offsets, and is always
+    /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if two conditions are met. Every
     /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime,
     /// or a larger alignment than in the earlier plan.
@@ -113,7 +113,7 @@ impl IntervalProblem {
 }
 
 /// Plans bundles of items. Returns `None` if the number of bundles exceeds half the number of
-/// items. Returns the offsets of the items.
+/// items. Returns the items' offsets.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
     let limit = Limit { deadline: start.checked_add(options.budget), monitor };
@@ -193,8 +193,8 @@ impl HappensBeforeProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
-    /// The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver finds no such plan within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
@@ -212,7 +212,7 @@ impl HappensBeforeProblem {
     /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
     /// new. `last` may contain fewer entries than there are buffers.
     ///
-    /// The first plan places the buffers in the order of their earlier offsets, and is always
+    /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
     /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
     /// lifetime, or a larger alignment than in the earlier plan. No ordering between operations may
@@ -303,7 +303,7 @@ struct Positions {
 }
 
 impl Positions {
-    /// Computes a topological order of the operations. A topological order exists, because no
+    /// Computes a topological order of a graph's operations. A topological order exists because no
     /// problem that contains a cycle can be created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
@@ -322,7 +322,7 @@ impl Positions {
         self.places[self.operations.index(operation)]
     }
 
-    /// Returns the positions where each buffer's lifetime begins and ends.
+    /// Returns the positions at which each buffer's lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {
@@ -343,7 +343,7 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     buffers.iter().map(item).collect()
 }
 
-/// Returns the indices of the given numbers, in ascending order of the numbers.
+/// Returns the indices of the given numbers, sorted by number in ascending order.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
     // The first plan needs the sorted items, so the sort must not be stopped.

@@ -2,14 +2,14 @@
 //! the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
-//! numbers are skipped. A comparison sort would take several times longer, and could not be
+//! numbers are skipped. A comparison sort would take several times longer and could not be
 //! interrupted.
 
 use crate::work::Watch;
 
 /// The number of bits in a digit.
 const DIGIT: u32 = 11;
-/// The number of different values of a digit.
+/// The number of different digit values.
 const VALUES: usize = 1 << DIGIT;
 /// The bit mask that selects the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;

@@ -30,7 +30,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Divides the time of a problem into sections.
+    /// Divides a problem's time into sections.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers, before the first plan is computed.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
@@ -99,7 +99,7 @@ impl Timeline {
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of the items that are live in it.
+    /// Returns, for each section, the total weight of the items live in it.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
     // which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
@@ -162,7 +162,7 @@ impl Timeline {
         Some(ranks)
     }
 
-    /// Returns the items that are live in a section.
+    /// Returns the items live in a section.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
     // before the first plan is computed.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
@@ -182,7 +182,7 @@ impl Timeline {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// Returns the total number of spans of all items.
+    /// Returns the total number of all items' spans.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }
@@ -190,8 +190,7 @@ impl Timeline {
 
 /// Converts time spans to spans of sections, and returns these spans and the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // The conversion must not be interrupted, because there is no earlier plan that could be
-    // returned.
+    // The conversion must not be interrupted, because there is no earlier plan to return.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();

@@ -11,7 +11,7 @@ use crate::tasks;
 /// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
-/// A range of rows of a square matrix.
+/// A range of a square matrix's rows.
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,
@@ -97,7 +97,7 @@ impl Rows<'_> {
         Rows { words: self.words, ..*self }
     }
 
-    /// Returns the upper half and the lower half of the rows.
+    /// Returns the upper and lower halves of the rows.
     fn halves(&mut self) -> (Rows<'_>, Rows<'_>) {
         let upper = self.squares() / 2;
         let (words_per_row, first) = (self.words_per_row, self.first);

@@ -72,7 +72,7 @@ unsafe impl PoolBackend for Wgpu {
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing, because stream order is sufficient for all work that uses a view. This backend
+    /// Does nothing because stream order is sufficient for all work that uses a view. This backend
     /// never arms a slot.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())

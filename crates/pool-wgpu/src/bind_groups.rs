@@ -23,20 +23,19 @@ pub(crate) type Place = (u64, u64, u64);
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
-    /// The indices of the entries that contain no bind group.
+    /// The indices of the entries without a bind group.
     vacant: Vec<usize>,
     /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
     /// entries have the same hash, the newer entry replaces the older one.
     by_hash: Map<usize>,
-    /// For each buffer, the list of bindings that use it. The keys are the identities of the
-    /// buffers.
+    /// For each buffer, the list of bindings that use it. The keys are the buffers' identities.
     by_buffer: Map<Vec<Use>>,
     /// The indices of the most recently used entry (`newest`) and the least recently used entry
     /// (`oldest`).
     newest: usize,
     oldest: usize,
     limit: usize,
-    /// The number of bind groups that have been created so far.
+    /// The number of bind groups created so far.
     made: u64,
 }
 
@@ -63,7 +62,7 @@ struct Entry<G> {
     kept: KeptGroup<G>,
 }
 
-/// A bind group with a number that is unique within its stream.
+/// A bind group with a number unique within its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
@@ -114,7 +113,7 @@ impl<G> BindGroups<G> {
     ///
     /// # Errors
     ///
-    /// Returns the error of the function that creates the bind group.
+    /// Returns the error from the function that creates the bind group.
     #[inline]
     pub(crate) fn find<E>(
         &mut self,
@@ -163,7 +162,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Removes all bind groups that refer to one of the freed buffers.
+    /// Removes all bind groups that refer to any of the freed buffers.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -217,7 +216,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Removes an entry from the list that is ordered by last use.
+    /// Removes an entry from the list ordered by last use.
     fn unlink(&mut self, at: usize) {
         let (newer, older) = (self.entries[at].newer, self.entries[at].older);
         self.set(newer, |entry| entry.older = older);
@@ -276,8 +275,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The bits are mixed again, because the map uses the highest and the lowest bits of each
-        // hash.
+        // The bits are mixed again, because the map uses the highest and lowest bits of each hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }

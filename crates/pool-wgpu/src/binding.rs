@@ -2,7 +2,7 @@
 
 use crate::memory::Allocation;
 
-/// The kind of access that a kernel has to a binding.
+/// A kernel's kind of access to a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The kernel only reads the binding, which WGSL declares as `var<storage, read>`.
@@ -17,11 +17,11 @@ pub enum Access {
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {
     pub(crate) allocation: &'a Allocation,
-    /// The offset of the range within its buffer, in bytes. The offset is a multiple of the
-    /// device's alignment.
+    /// The range's offset within its buffer, in bytes. The offset is a multiple of the device's
+    /// alignment.
     pub(crate) offset: u64,
-    /// The length of the range in bytes. The length is a multiple of 4 and at most the device's
-    /// maximum binding size.
+    /// The range's length in bytes. The length is a multiple of 4 and at most the device's maximum
+    /// binding size.
     pub(crate) bytes: u64,
     pub(crate) access: Access,
 }

@@ -206,8 +206,8 @@ impl Calls {
         })
     }
 
-    /// Processes completed work, or waits for all submitted work if `how` requests the wait. wgpu
-    /// panics if the device is lost, and this method converts the panic into an error. A panic in a
+    /// Processes completed work, or waits for all submitted work if `how` requests it. wgpu panics
+    /// if the device is lost, and this method converts the panic into an error. A panic in a
     /// callback is passed on to the caller.
     ///
     /// # Errors
@@ -224,8 +224,8 @@ impl Calls {
     }
 }
 
-/// Returns the result of a future that is ready immediately. Outside a browser, the futures of
-/// error scopes are always ready.
+/// Returns the result of an immediately ready future. Outside a browser, the futures of error
+/// scopes are always ready.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

@@ -73,13 +73,13 @@ pub enum WgpuError {
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
     },
-    /// The size of the view exceeds the device's limit for one binding.
+    /// The view's size exceeds the device's limit for one binding.
     #[error(
         "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
          parts of the view, or request a device with a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
-        /// The size of the view in bytes.
+        /// The view's size in bytes.
         bytes: u64,
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
@@ -91,7 +91,7 @@ pub enum WgpuError {
          multiple of {alignment} bytes"
     )]
     Misaligned {
-        /// The offset of the part within its buffer, in bytes.
+        /// The part's offset within its buffer, in bytes.
         offset: u64,
         /// The alignment, in bytes, that the device requires for the offset.
         alignment: u64,
@@ -104,7 +104,7 @@ pub enum WgpuError {
          the next view"
     )]
     UnevenEnd {
-        /// The end offset of the part within its buffer, in bytes.
+        /// The part's end offset within its buffer, in bytes.
         end: u64,
     },
     /// An empty view was bound, but WebGPU does not allow empty bindings.
@@ -115,7 +115,7 @@ pub enum WgpuError {
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings that the kernel declares.
+        /// The number of bindings declared by the kernel.
         declared: usize,
         /// The number of passed bindings.
         given: usize,
@@ -146,7 +146,7 @@ pub enum WgpuError {
         /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to another stream's memory. Commands of two different streams are not
+    /// A binding refers to another stream's memory. Commands on two different streams are not
     /// ordered with each other.
     #[error(
         "memory from another stream cannot be bound on this stream: create both pools on one \
@@ -161,7 +161,7 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// The size of the parameters exceeds the limit for one dispatch.
+    /// The parameters' size exceeds the limit for one dispatch.
     #[error(
         "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
          parameters in an array, and bind a view of the array"
@@ -193,7 +193,7 @@ pub enum WgpuError {
     TooManyBindings {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings that the kernel declares.
+        /// The number of bindings declared by the kernel.
         declared: usize,
         /// The device's `max_storage_buffers_per_shader_stage`.
         limit: usize,
@@ -213,7 +213,7 @@ pub enum WgpuError {
          require: request the feature when you open the device"
     )]
     MissingFeature {
-        /// The name of the element type.
+        /// The element type's name.
         element: &'static str,
         /// The name of the required wgpu feature.
         feature: &'static str,
@@ -242,7 +242,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// The buffer of a block was destroyed through a handle from
+    /// A block's buffer was destroyed through a handle from
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
         "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
@@ -254,7 +254,7 @@ pub enum WgpuError {
         /// [`BufferView::address`](crate::BufferView::address) returns this number for a view at
         /// the beginning of the block.
         identity: u64,
-        /// The size of the buffer in bytes.
+        /// The buffer's size in bytes.
         bytes: u64,
     },
     /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder with another
@@ -280,7 +280,7 @@ pub enum WgpuError {
 }
 
 impl WgpuError {
-    /// Creates the error for a call that wgpu rejected. The error contains wgpu's message.
+    /// Creates the error for a call rejected by wgpu. The error contains wgpu's message.
     pub(crate) fn refused(error: &impl fmt::Display) -> Self {
         Self::Refused { message: error.to_string() }
     }

@@ -212,8 +212,8 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns the failure message of a test case while a mistake is planted, or `None` if the test
-    /// case passes.
+    /// Returns a test case's failure message while a mistake is planted, or `None` if the test case
+    /// passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));

@@ -1,5 +1,5 @@
-//! Defines compute kernels. The storage bindings of a kernel are in group 0, and its parameters are
-//! in a uniform buffer in group 1.
+//! Defines compute kernels. A kernel's storage bindings are in group 0, and its parameters are in a
+//! uniform buffer in group 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,8 +78,8 @@ impl Kernel {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings, and the number that identifies the layout
-    /// within the process.
+    /// Returns the layout of the kernel's bindings, and the layout's unique number within the
+    /// process.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
@@ -160,7 +160,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Refused`] if the device does not support the layout of the parameters.
+    /// Returns [`WgpuError::Refused`] if the device does not support the parameters' layout.
     pub(crate) fn new(calls: &Calls, stream: u64) -> Result<Self, WgpuError> {
         let entry = wgpu::BindGroupLayoutEntry {
             binding: 0,
@@ -221,7 +221,7 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles one of the stream's own kernels. The arrays that these kernels declare have no
+    /// Compiles one of the stream's own kernels. The arrays declared by these kernels have no
     /// minimum size.
     ///
     /// # Errors

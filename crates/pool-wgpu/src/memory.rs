@@ -12,7 +12,7 @@ pub struct Wgpu;
 /// at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block, which contains the block's buffer and the number of the buffer's stream.
+/// A block's record, which contains the block's buffer and the number of the buffer's stream.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
@@ -41,7 +41,7 @@ impl Allocation {
     }
 
     /// Returns `true` if the buffer has been checked since wgpu last rejected a batch. `refusals`
-    /// is the number of batches that wgpu has rejected so far.
+    /// is the number of batches rejected by wgpu so far.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
@@ -53,7 +53,7 @@ impl Allocation {
     }
 }
 
-/// A block of a pool, which refers to a buffer without owning it.
+/// A pool's block, which refers to a buffer without owning it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgpuBlock(Option<NonNull<Allocation>>);
 

@@ -1,6 +1,6 @@
-//! Stores the parameters of all dispatches in a batch. One uniform buffer contains these
-//! parameters, and is written when the batch is submitted. Each dispatch reads its parameters at
-//! its own offset. The first range of the buffer contains only zeros, which are the parameters of
+//! Stores the parameters of all dispatches in a batch. One uniform buffer contains these parameters
+//! and is written when the batch is submitted. Each dispatch reads its parameters at its own
+//! offset. The first range of the buffer contains only zeros, which are the parameters of
 //! dispatches without parameters.
 
 use crate::calls::Calls;
@@ -17,7 +17,7 @@ pub(crate) struct Parameters {
     pub(crate) group: wgpu::BindGroup,
 }
 
-/// The bytes that will be written to the uniform buffer for one batch.
+/// The bytes to write to the uniform buffer for one batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchParameters(Vec<u8>);
 

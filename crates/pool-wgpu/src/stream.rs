@@ -25,7 +25,7 @@ use crate::setup::Setup;
 use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
-/// A device and its queue, together with the order of all commands. Fills, copies and dispatches
+/// A device and its queue, together with the order of all commands. Fills, copies, and dispatches
 /// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
@@ -37,8 +37,8 @@ use crate::turn::Turns;
 ///
 /// # Other encoders
 ///
-/// The stream does not order work that you record in your own encoder, even if this work uses
-/// memory of a pool. To include such work in the order, use one of these methods:
+/// The stream does not order work that you record in your own encoder, even if this work uses a
+/// pool's memory. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
 /// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
@@ -50,7 +50,7 @@ use crate::turn::Turns;
 ///
 /// A stream does not replace the device's callbacks. A stream uses error scopes, so each call
 /// returns the errors that wgpu reports for it. The stream detects a lost device at the next
-/// submission, allocation or read. A browser reports errors later, and only to the device's own
+/// submission, allocation, or read. A browser reports errors later, and only to the device's own
 /// handler.
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure of
@@ -76,7 +76,7 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The recorded commands, which one thread uses at a time. Threads leave the identities of
+    /// The recorded commands, which one thread uses at a time. Threads store the identities of
     /// freed buffers for the next user of the commands.
     recording: Turns<Recording>,
 }
@@ -176,7 +176,7 @@ impl Stream {
         self
     }
 
-    /// Returns the device that the stream uses.
+    /// Returns the stream's device.
     #[must_use]
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.setup.calls.device
@@ -195,7 +195,7 @@ impl Stream {
     }
 
     /// Returns `true` if the device is known to be lost. The stream detects that the device is lost
-    /// at the next submission, allocation or read.
+    /// at the next submission, allocation, or read.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
@@ -203,7 +203,7 @@ impl Stream {
 
     /// Checks that kernels on this device can compute with elements of type `T`.
     ///
-    /// Elements of any type can be acquired, filled, copied and read. In WGSL, kernels support
+    /// Elements of any type can be acquired, filled, copied, and read. In WGSL, kernels support
     /// `f16`, `f64`, `i16`, `u16`, `i64`, and `u64` only if the device was opened with the
     /// corresponding feature.
     ///
@@ -332,8 +332,8 @@ impl Stream {
     ///
     /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
     /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
-    /// your command buffers. wgpu does not execute the rejected buffer and the buffers after it.
-    /// The recorded commands and your earlier buffers are executed.
+    /// your command buffers. wgpu does not execute the rejected buffer or any buffer after it. The
+    /// recorded commands and your earlier buffers are executed.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
@@ -344,8 +344,8 @@ impl Stream {
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted. You may submit
-    /// your own command buffers directly to the queue if this number is 0.
+    /// Returns the number of commands recorded but not yet submitted. You may submit your own
+    /// command buffers directly to the queue if this number is 0.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Implements state that several threads use, one at a time. A thread moves the state out of a
-//! mutex, uses it while the mutex is unlocked, and then moves it back. The period in which a thread
+//! Implements state used by several threads, one at a time. A thread moves the state out of a
+//! mutex, uses it while the mutex is unlocked, then moves it back. The period in which a thread
 //! uses the state is called a turn.
 //!
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
@@ -158,7 +158,7 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. The number of an ended thread is never used
+/// Returns a number that identifies the calling thread. An ended thread's number is never used
 /// again.
 #[inline]
 pub(crate) fn current_thread() -> u64 {

@@ -167,7 +167,7 @@ macro_rules! both_kinds {
                 block + self.part.offset
             }
 
-            /// Returns the offset of the view within its buffer, in bytes.
+            /// Returns the view's offset within its buffer, in bytes.
             #[must_use]
             pub fn offset(&self) -> u64 {
                 self.part.offset

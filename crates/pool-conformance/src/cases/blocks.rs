@@ -43,7 +43,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Lengths in bytes that are close to multiples of common block alignments.
+/// Byte lengths close to multiples of common block alignments.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
@@ -64,8 +64,8 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// Returns the start and the minimum length of a block, given a view of the whole block. If the
-/// pool uses the stack layout, the function returns the view's own start and length.
+/// Returns a block's start and minimum length, given a view of the whole block. If the pool uses
+/// the stack layout, the function returns the view's own start and length.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,

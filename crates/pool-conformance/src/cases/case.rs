@@ -33,7 +33,7 @@ enum Body<P: Probe> {
 /// The result of running a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every check of the case passed.
+    /// Every check in the case passed.
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
@@ -76,7 +76,7 @@ impl<P: Probe> Case<P> {
     ///
     /// # Panics
     ///
-    /// Panics if a check fails. The message contains the name of the case.
+    /// Panics if a check fails. The message contains the case's name.
     pub fn run(&self, probe: &P) -> Ending {
         catch_quietly(|| self.run_within(&World::new(probe)))
             .unwrap_or_else(|payload| panic!("case {}: {}", self.name, text(payload.as_ref())))
@@ -103,7 +103,7 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs the body of a case. Returns the result of the case, or the message of the failed check.
+/// Runs a case's body. Returns the case's result, or the message of the failed check.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),

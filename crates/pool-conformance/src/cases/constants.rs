@@ -1,5 +1,5 @@
 //! Test cases for constants, which are arrays that a dynamic pool stores below its scopes. Scopes
-//! can read constants, and constants can be created from the contents of a scope.
+//! can read constants, and constants can be created from a scope's contents.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,

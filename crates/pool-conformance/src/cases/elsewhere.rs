@@ -93,8 +93,8 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks pools of an `ArmingBackend` that wraps the tested backend. The views of an
-/// `ArmingBackend` arm their slots even if the views of the tested backend do not.
+/// Checks pools of an `ArmingBackend` that wraps the tested backend. An `ArmingBackend`'s views arm
+/// their slots even if the tested backend's views do not.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {

@@ -55,7 +55,7 @@ fn of_size<P: Probe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views of this case use the same block. The block's previous contents differ from
+    // All views in this case use the same block. The block's previous contents differ from
     // everything that the case writes to the block.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);

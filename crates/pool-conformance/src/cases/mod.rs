@@ -31,7 +31,7 @@ pub use elsewhere::NO_HOST_FORMS;
 ///
 /// # Panics
 ///
-/// Panics if a check fails. The message contains the name of the case.
+/// Panics if a check fails. The message contains the case's name.
 pub fn run_all<P: Probe>(probe: &P) {
     for case in all::<P>() {
         match case.run(probe) {

@@ -1,4 +1,4 @@
-//! Test cases for allocations that the ledger refuses. A refused acquire must return an error that
+//! Test cases for allocations refused by the ledger. A refused acquire must return an error that
 //! contains the relevant numbers, and must not consume a slot. If freeing idle blocks makes enough
 //! room, the acquire must succeed. During a sweep over failing allocations, the cases do nothing,
 //! because the sweep decides which allocations fail.

@@ -43,8 +43,7 @@ fn pass<P: Probe>(
 }
 
 fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // Two scopes use slot 1 one after the other, so the block of slot 1 may grow in each of the
-    // first two passes.
+    // Two scopes use slot 1 in succession, so its block may grow in each of the first two passes.
     pass(world, &mut pool.scope())?;
     let right = pass(world, &mut pool.scope())?;
     let before = (pool.stats(), world.probe.held());

@@ -36,8 +36,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe provides, if there is one. If the probe provides no value,
-    /// returns `None` and counts the case as skipped.
+    /// Returns the value provided by the probe, if any. If the probe provides no value, returns
+    /// `None` and counts the case as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }

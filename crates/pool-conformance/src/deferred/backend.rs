@@ -1,5 +1,5 @@
 //! The deferred backend, whose blocks are identifiers instead of pointers to memory. Every access
-//! to the contents of a block is a command.
+//! to a block's contents is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 

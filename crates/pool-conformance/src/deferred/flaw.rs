@@ -12,9 +12,9 @@ pub(crate) enum ViewFlaw {
     LendsStart,
     /// If a view is split past its end, the first part is the whole view.
     SplitsAnywhere,
-    /// A fill runs before work that was enqueued earlier.
+    /// A fill runs before previously enqueued work.
     FillsEarly,
-    /// A read by the host runs before work that was enqueued earlier.
+    /// A read by the host runs before previously enqueued work.
     ReadsEarly,
     /// A copy from a view omits the last element.
     CopiesShort,

@@ -1,5 +1,5 @@
 //! Commands, the blocks that they access, and the lane that stores commands until the next wait.
-//! Buffers, lanes and commands are defined in one file because they refer to each other. A buffer
+//! Buffers, lanes, and commands are defined in one file because they refer to each other. A buffer
 //! refers to its lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
@@ -17,8 +17,7 @@ use crate::ledger::{Fault, Ledger};
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes of the block, stored as words. The bytes are `None` after the block has been
-    /// freed.
+    /// The block's bytes, stored as words. The bytes are `None` after the block has been freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -35,9 +34,8 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
-/// reference-counted handles can be stored in a table of the context, so that a `Copy` block can
-/// refer to a handle.
+/// A block, which refers to one of its queue's buffers without owning it. A context's table can
+/// store a driver's reference-counted handles, so that a `Copy` block can refer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -83,11 +81,11 @@ impl DeferredBlock {
     }
 }
 
-/// The commands that have been enqueued but have not run.
+/// The enqueued commands that have not run yet.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Commands from other queues. Only [`join`](Self::join) orders commands from other queues
-    /// relative to the commands of this queue.
+    /// Commands from other queues. Only [`join`](Self::join) orders other queues' commands relative
+    /// to this queue's commands.
     elsewhere: RefCell<VecDeque<Command>>,
     /// Copies that a faulty backend does not enqueue until the next read
     /// ([`ViewFlaw::CopiesWhenRead`]).
@@ -145,7 +143,7 @@ impl Lane {
         }
     }
 
-    /// Returns the number of commands in this queue that have not run yet.
+    /// Returns the number of this queue's commands that have not run yet.
     pub(crate) fn waiting(&self) -> usize {
         self.commands.borrow().len()
     }
@@ -165,7 +163,7 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues a command in front of the last enqueued command. Only faulty backends call
+    /// Enqueues a command before the last enqueued command. Only faulty backends call
     /// `push_before_last`.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();

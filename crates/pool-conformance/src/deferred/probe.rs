@@ -1,5 +1,4 @@
-//! The probe for the deferred backend, which is an example of a probe for a backend with a command
-//! queue.
+//! The probe for the deferred backend, an example of a probe for a backend with a command queue.
 
 use pool_core::{Element, PodElement};
 

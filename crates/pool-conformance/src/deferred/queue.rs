@@ -16,7 +16,7 @@ pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that the queue has ever created. A buffer keeps its identity until the queue is
     /// dropped, even after its memory has been freed. Work on a freed block is therefore recorded
-    /// as a mistake, and has no other effect.
+    /// as a mistake and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
@@ -57,7 +57,7 @@ impl Queue {
     }
 
     /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method
-    /// behaves like [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
+    /// behaves like [`make`](Self::make). Only faulty backends pass a nonzero `by`.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

@@ -31,7 +31,7 @@ pub struct DeferredViewRef<'s, T> {
 /// A range of elements in a block. Exclusive views and shared views both contain a `Part`.
 struct Part<T> {
     block: DeferredBlock,
-    /// The offset of the first element in the block, in bytes.
+    /// The first element's offset in the block, in bytes.
     offset: usize,
     length: usize,
     element: PhantomData<T>,
@@ -220,7 +220,7 @@ impl<T: Element> Part<T> {
     }
 }
 
-/// Returns the elements as a slice of bytes.
+/// Returns the elements as a byte slice.
 pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
@@ -230,7 +230,7 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
     // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
-    // `length` elements in `bytes`. The bytes are valid for `T`, because they are either copies of
+    // `length` elements in `bytes`. The bytes are valid for `T` because they are either copies of
     // elements of type `T` or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements

@@ -19,7 +19,7 @@ pub(crate) enum Moment {
     Element(usize),
     /// A vector requested `asked` bytes of the block at `start` and has written `written` bytes.
     Written { start: usize, written: usize, asked: usize },
-    /// A vector has moved its elements to the block of the next slot.
+    /// A vector has moved its elements to the next slot's block.
     Moved,
 }
 
@@ -63,8 +63,8 @@ pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     }
 }
 
-/// Returns the alignment that a view at the start of a block should have. If the view contains no
-/// bytes, the alignment of `T` is sufficient.
+/// Returns the expected alignment of a view at the start of a block. If the view contains no bytes,
+/// the alignment of `T` is sufficient.
 pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }

@@ -52,7 +52,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // The kept slice may be only a part of its block. The rest of the block cannot be used.
+    // The kept slice may be only part of its block. The rest of the block cannot be used.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

@@ -21,13 +21,13 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods that the scopes of a host backend provide. Generic code can call the host's
+/// The acquire methods provided by a host backend's scopes. Generic code can call the host's
 /// acquire methods even if its backend is not known to be a host backend.
 /// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {
-    /// Returns the acquire methods that the scopes of this backend provide.
+    /// Returns the acquire methods provided by this backend's scopes.
     #[must_use]
     pub fn new() -> Self {
         Self(&HostMemory)
@@ -60,9 +60,9 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Acquires a slice in an inner scope and keeps the elements between the two indices in `part`.
-    /// Each index in `part` is taken modulo the length plus one. An array is always kept as a
-    /// whole. The method checks that the kept elements equal the contents generated from `seed`.
-    /// Returns `None` if `body` ended early or if the acquire failed.
+    /// Each index in `part` is taken modulo the length plus one. Arrays are always kept whole. The
+    /// method checks that the kept elements equal the contents generated from `seed`. Returns
+    /// `None` if `body` ended early or if the acquire failed.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,

@@ -1,4 +1,4 @@
-//! Values that describe calls to the acquire methods of scopes with a host backend.
+//! Values that describe calls to the acquire methods of a host backend's scopes.
 
 use super::element::HostKind;
 
@@ -13,8 +13,8 @@ pub struct HostAcquire {
     /// three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
-    /// this memory before it creates an element whose index is a multiple of `reenter_at`. The code
-    /// acquires nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
+    /// this memory before each element whose index is a multiple of `reenter_at`. The code acquires
+    /// nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.

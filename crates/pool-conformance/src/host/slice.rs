@@ -8,9 +8,9 @@ use super::element::{HostSample, host_samples};
 /// An in-use slice or piece of uninitialized memory, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The memory of the slice when it was handed out.
+    /// The slice's memory at the time it was handed out.
     extent: Extent,
-    /// The alignment that the start of the slice must have.
+    /// The required alignment of the start of the slice.
     pub(crate) alignment: usize,
     seed: u64,
 }

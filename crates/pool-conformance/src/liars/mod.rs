@@ -89,8 +89,8 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases on a faulty backend until one of the cases fails. Checks that run after every
-/// case often fail first, but their messages are the least informative. If such a check fails, the
+/// Runs the cases on a faulty backend until one of them fails. Checks that run after every case
+/// often fail first, but their messages are the least informative. If such a check fails, the
 /// function continues until a case fails one of its own checks.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };

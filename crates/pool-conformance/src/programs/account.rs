@@ -6,17 +6,17 @@ use pool_core::PoolStats;
 use super::program::Setting;
 use crate::ledger::BlockCounts;
 
-/// The numbers that are expected for one pool.
+/// The numbers expected for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// The number of slots that are currently handed out.
+    /// The number of slots currently handed out.
     pub(super) active: usize,
     /// The largest number of slots handed out or reserved at the same time.
     high_water: usize,
     /// An upper bound on `high_water`. The exact number is unknown because the account does not
     /// record every slot that a vector reserves.
     high_water_at_most: usize,
-    /// The total number of slots that have been handed out.
+    /// The total number of slots handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
     /// The largest number of bytes that the pool may hold. This number is the pool's limit, or the

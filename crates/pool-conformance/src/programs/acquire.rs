@@ -264,9 +264,9 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model for views acquired by code that creates elements. The views use the slot
-    /// `first` and the slots that follow it. All elements of the views equal the first element of
-    /// the contents generated from `seed`.
+    /// Updates the model for views acquired by code that creates elements. The views use slot
+    /// `first` and the slots after it. All elements of the views equal the first element of the
+    /// contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -332,7 +332,7 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil. Checks the error, and that the request consumed no
+    /// Makes a request that no pool can fulfill. Checks the error, and that the request consumed no
     /// slot.
     fn acquire_impossible<T: Sample>(
         &mut self,

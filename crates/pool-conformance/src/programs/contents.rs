@@ -16,7 +16,7 @@ pub(super) enum Contents {
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes that earlier uses left in the block of a slot.
+/// The bytes left by earlier uses in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
     /// The end of the marked bytes, counted from the start of the block. A read with recycled

@@ -177,7 +177,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after a program has run, that acquires still work and that arrays can be written and
+    /// Checks that acquires still work after a program has run, and that arrays can be written and
     /// read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };

@@ -119,7 +119,7 @@ impl Entry {
         });
     }
 
-    /// Checks that the pool refused the handle of a stale array.
+    /// Checks that the pool refused a stale array's handle.
     pub(super) fn expect_stale<E: std::error::Error>(
         &self,
         error: Option<PoolError<E>>,

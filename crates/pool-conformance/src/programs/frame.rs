@@ -11,12 +11,12 @@ use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
 use crate::probe::{Probe, View};
 
-/// A collection of views that are in use.
+/// A collection of views in use.
 pub(super) trait Views<P: Probe> {
     /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
-    /// Returns the number of views in this frame and in all enclosing frames.
+    /// Returns the number of views in this frame and all enclosing frames.
     fn count(&self) -> usize;
 
     /// Writes new contents to the view at `index`.
@@ -81,7 +81,7 @@ pub(super) struct LiveView<'s, P: Probe, T: Sample> {
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape that is borrowed from the shape cache, and its expected lengths.
+    /// The shape borrowed from the shape cache, and its expected lengths.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
@@ -154,7 +154,7 @@ impl<P: Probe> AnyView<P> for LiveSlice<'_> {
     }
 }
 
-/// Returns the strides, in elements, that a row-major array should have. If a length is zero, all
+/// Returns the expected strides, in elements, of a row-major array. If a length is zero, all
 /// strides are zero.
 fn row_major_strides(dims: &[usize]) -> Vec<usize> {
     if dims.contains(&0) {

@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The result of running the steps of a scope.
+/// The result of running a scope's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The scope ended after its last step.
@@ -77,8 +77,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after a program has run, that acquires still work and return disjoint memory with
-    /// the expected contents.
+    /// Checks that acquires still work after a program has run, and that they return disjoint
+    /// memory with the expected contents.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));

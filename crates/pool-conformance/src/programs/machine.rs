@@ -1,4 +1,4 @@
-//! The code that all interpreters share. The shared code calls the library, which may refuse a
+//! The code shared by all interpreters. The shared code calls the library, which may refuse a
 //! request or panic, and performs the checks after each call.
 
 use std::any::Any;
@@ -77,7 +77,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.tally.beyond_first_table += u64::from(account.active > SLOTS_OF_A_TABLE);
     }
 
-    /// Records the final statistics of a pool.
+    /// Records a pool's final statistics.
     pub(super) fn note_stats(&mut self, stats: &PoolStats) {
         self.tally.shape_hits += stats.shape_hits;
         let acquires = self.model.account().acquires;
@@ -121,13 +121,13 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// Compares the statistics of a pool with the model.
+    /// Compares a pool's statistics with the model.
     pub(super) fn check_stats(&mut self, stats: &PoolStats) {
         let held = self.probe.held();
         self.model.account().check(stats, held);
     }
 
-    /// Compares the statistics of a scope with the model.
+    /// Compares a scope's statistics with the model.
     pub(super) fn check_scope(&mut self, scope: &Scope<'_, P::Backend>) {
         if P::HAS_SLOTS {
             assert_eq!(

@@ -8,7 +8,7 @@ use crate::host::Extent;
 use crate::ledger::BlockCounts;
 use crate::probe::{Probe, Watching};
 
-/// The bytes that one live view occupies.
+/// The bytes occupied by one live view.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     /// The index of the open pool that handed out the view.

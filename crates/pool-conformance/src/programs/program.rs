@@ -128,8 +128,8 @@ pub struct Keep {
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The part of the slice that outlives the scope. The start and the end of the kept range are
-    /// taken modulo the length plus one. An array is always kept as a whole.
+    /// The part of the slice that outlives the scope. The start and end of the kept range are taken
+    /// modulo the length plus one. Arrays are always kept whole.
     pub part: [usize; 2],
 }
 
@@ -167,7 +167,7 @@ pub struct Acquire {
 pub enum Form {
     /// A slice of a given length.
     Flat(Fill, usize),
-    /// A slice whose length equals the length of the newest live view in the scope.
+    /// A slice with the same length as the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The element-creating code acquires memory
     /// in the same scope before each element whose index is a multiple of `reenter_at`. The code
@@ -182,24 +182,24 @@ pub enum Form {
         /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
-    /// An array with a shape of fixed rank, from 1 to 6.
+    /// An array with a shape of fixed rank from 1 to 6.
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
-    /// The split row is taken modulo the number of rows.
+    /// A matrix with the given numbers of rows and columns, split into two views at a row. The
+    /// split row is taken modulo the number of rows.
     Split(usize, usize, usize),
     /// A copy that is given a shape with one element too few. The library must refuse the shape,
     /// and the copy must not change.
     Misshapen,
-    /// A request that no pool can fulfil.
+    /// A request that no pool can fulfill.
     Impossible(Impossible),
 }
 
 /// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The bytes that an earlier use of the memory left behind.
+    /// The bytes left behind by an earlier use of the memory.
     Recycled,
     /// Zero bytes.
     Zeroed,
@@ -214,7 +214,7 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape in which the product of the lengths overflows.
+    /// A shape whose lengths have an overflowing product.
     Product,
     /// A shape with two axes whose product overflows and a third axis of length zero.
     ProductBesideZero,

@@ -46,7 +46,7 @@ fn choices() -> impl Strategy<Value = Vec<u32>> {
     vec(any::<u32>(), CHOICES / 8..CHOICES)
 }
 
-/// The choices that have not been used.
+/// The choices that have not been used yet.
 struct Choices<'a> {
     left: std::slice::Iter<'a, u32>,
     refusals: bool,
@@ -130,7 +130,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the steps of a scope. The steps may nest further scopes, up to `depth` levels deep.
+    /// Chooses a scope's steps. The steps may nest further scopes, up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -290,8 +290,7 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// Chooses a fill. Copies are excluded, because a copy requires a rank that is known at compile
-    /// time.
+    /// Chooses a fill. Copies are excluded, because a copy's rank must be known at compile time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
@@ -307,14 +306,14 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the length of an axis. The length is always short, so that an array with six axes
-    /// has at most a few hundred elements.
+    /// Chooses an axis length. The length is always short, so that an array with six axes has at
+    /// most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a compaction that is sensible, eager or absurd. Absurd values are possible because
-    /// the fields are public.
+    /// Chooses a sensible, eager, or absurd compaction. Absurd values are possible because the
+    /// fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),

@@ -1,5 +1,5 @@
-//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, with one registry for each of these
-//! backends. A registry lists all threads that use the backend's pools.
+//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, with one registry for each backend.
+//! A registry lists all threads that use the backend's pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

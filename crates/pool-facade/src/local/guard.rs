@@ -1,4 +1,4 @@
-//! Defines the guard that owns a pool of its thread, and the functions that create guards.
+//! Defines the guard that owns one of its thread's pools, and the functions that create guards.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,9 +14,9 @@ use super::idle_pools;
 
 /// A guard that owns one of the current thread's pools until the guard is dropped.
 ///
-/// Guards may be dropped in any order. Dropping a guard returns its pool to the idle pools of the
-/// current thread. Forgetting a guard leaks only the pool that the guard owns. A `Stacked<Cpu>`
-/// pool may borrow its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
+/// Guards may be dropped in any order. Dropping a guard returns its pool to the current thread's
+/// idle pools. Forgetting a guard leaks only the guard's own pool. A `Stacked<Cpu>` pool may borrow
+/// its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -28,7 +28,7 @@ pub struct LocalGuard<B: LocalPool> {
 }
 
 /// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
-/// A guard must stay on its thread, because its methods use the idle pools of this thread.
+/// A guard must stay on its thread, because its methods use this thread's idle pools.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` can be used only on the thread that owns its pool",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",

@@ -1,4 +1,4 @@
-//! Defines thread-local pools: the requirements on a backend, the list of idle pools, and the guard
+//! Defines thread-local pools, the requirements on a backend, the list of idle pools, and the guard
 //! that owns a pool.
 //!
 //! For each backend, a thread's list of idle pools is a `const` thread-local variable without a
@@ -54,13 +54,13 @@ pub trait LocalPool: PoolBackend {
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 
-    /// Calls `f` with the idle pools of the calling thread.
+    /// Calls `f` with the calling thread's idle pools.
     fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
 
     /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless the closer has already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
-    /// Creates the context of a new pool for the calling thread.
+    /// Creates the context of the calling thread's new pool.
     ///
     /// # Errors
     ///

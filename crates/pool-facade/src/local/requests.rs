@@ -11,8 +11,8 @@ pub(crate) struct Requests(AtomicUsize);
 /// thread that owns these pools can release them.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests to release the idle pools of `Cpu`. These requests are sent only if the system has no
-/// barrier on all threads.
+/// Requests to release idle `Cpu` pools. These requests are sent only if the system has no barrier
+/// on all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {

@@ -25,7 +25,7 @@ pub(super) fn heaviest(
 /// Returns an antichain to which no further element can be added. The returned antichain is not
 /// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
 /// another from scratch, and returns the heavier one. `start` must be an antichain. The function
-/// adds further elements to an antichain in descending order of weight.
+/// adds elements to an antichain in descending order of weight.
 // Uncounted: the loop needs no counter because the function handles each element only once, after
 // the flow has exhausted its budget.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
@@ -54,7 +54,7 @@ impl<'a> Antichain<'a> {
         Self { precedes, kept: vec![0; words], after: vec![0; words] }
     }
 
-    /// Adds an element, unless it comes before or after an element of the antichain.
+    /// Adds an element unless it comes before or after an element of the antichain.
     // Uncounted: the loop needs no counter because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);

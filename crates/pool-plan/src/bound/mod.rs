@@ -5,7 +5,7 @@
 //! one time. In a graph, the conflicting buffers of such a set form an antichain.
 //!
 //! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
-//! topmost buffer of the set. A second bound is therefore computed with the padded sizes of the
+//! topmost buffer in the set. A second bound is therefore computed with the padded sizes of the
 //! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
 //! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
 //! for the smallest alignment. The result is the largest of all computed bounds.
@@ -95,8 +95,7 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the highest bound that can be proved from sets of conflicting buffers and from fixed
-/// offsets.
+/// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers, before the first plan is computed.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {

@@ -1,10 +1,10 @@
 //! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
 //! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element can send flow up to its weight, and can also receive flow up to its weight. An edge
-//! of unlimited capacity leads from each element to every later element. The bits of the relation
-//! represent the edges, so only edges that carry flow need to be listed. Memory use therefore grows
-//! with the number of elements rather than with the number of pairs in the relation.
+//! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
+//! leads from each element to every later element. The bits of the relation represent the edges, so
+//! only edges that carry flow need to be listed. Memory use therefore grows with the number of
+//! elements rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
@@ -42,7 +42,7 @@ impl<'a> Transport<'a> {
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
+    /// Sends as much flow as possible. The loop terminates because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
     /// receiver with demand. The first such path must carry at least one unit. (Dinic showed that
     /// paths become longer in each round, so the number of rounds never exceeds the number of
@@ -110,7 +110,7 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop terminates, because each iteration does one of three things. Each thing in the
+    /// The loop terminates because each iteration does one of three things. Each thing in the
     /// following list can happen only a finite number of times before the next thing must happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
@@ -160,8 +160,8 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Extends the path through a receiver to one of the receiver's senders, or marks the receiver
-    /// as a dead end.
+    /// Extends the path through a receiver to one of its senders, or marks the receiver as a dead
+    /// end.
     // Uncounted: the loop needs no counter because the function reads only the senders of one
     // receiver, and `maximise` checks the clock regularly.
     fn go_on(
@@ -240,7 +240,7 @@ impl<'a> Transport<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// The index of the sender in the receiver's list of senders.
+    /// The sender's index in the receiver's list of senders.
     at: usize,
     giver: usize,
 }

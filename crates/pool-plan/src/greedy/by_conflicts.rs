@@ -1,12 +1,12 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
 //! The placer has two methods for finding the placed items that conflict with a new item. The first
-//! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
-//! second method scans a list of placed items in address order, and looks up each of them in the
-//! new item's row. An item is removed from the list of placed items after all items that conflict
-//! with it have been placed. If items are placed in order of their starts, the list is short,
-//! because few items are live at the same time. If most items conflict, the list is at most as long
-//! as the list that the first method would have to sort.
+//! method reads the new item's row of the matrix and sorts the conflicting items by address. The
+//! second method scans a list of placed items in address order and looks up each of them in the new
+//! item's row. An item is removed from the list of placed items after all items that conflict with
+//! it have been placed. If items are placed in order of their starts, the list is short, because
+//! few items are live at the same time. If most items conflict, the list is at most as long as the
+//! list that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -46,7 +46,7 @@ pub(crate) struct ConflictPlacer<'a> {
     left: Vec<u64>,
 }
 
-/// A placed item in the list that is sorted by address.
+/// A placed item in the list sorted by address.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     start: u64,
@@ -99,7 +99,7 @@ impl<'a> ConflictPlacer<'a> {
         room.offset()
     }
 
-    /// Adds a placed item to the list that is sorted by address.
+    /// Adds a placed item to the list sorted by address.
     fn list(&mut self, item: usize, offset: u64) {
         let end = offset + self.items[item].size;
         let one = Listed { start: offset, end, item: index(item), word: 0 };

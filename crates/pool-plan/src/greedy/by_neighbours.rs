@@ -1,9 +1,9 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
 //! The spans that overlap a buffer's span are stored next to each other, as are their addresses.
-//! The placer collects and sorts the addresses of all neighbors, and searches for a free range
-//! between them. If few buffers are live at the same time, placing by neighbors is faster than
-//! using a tree over time. If many buffers are live at the same time, a tree over time is faster.
+//! The placer collects and sorts all neighbors' addresses, then searches for a free range between
+//! them. If few buffers are live at the same time, placing by neighbors is faster than using a tree
+//! over time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
 use super::place::Placement;

@@ -23,10 +23,10 @@ use crate::work::Watch;
 /// ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, which must sort the items by start. An item is
-/// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
-/// always occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All
-/// other conditions of [`Place::place_while`](super::place::Place::place_while) also apply to
+/// Places a timeline's items in `order`, which must sort them by start. An item is treated as live
+/// during its gaps, and the addresses of an item with a fixed offset are treated as always
+/// occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All other
+/// conditions of [`Place::place_while`](super::place::Place::place_while) also apply to
 /// `place_by_start`.
 pub(super) fn place_by_start(
     timeline: &Timeline,
@@ -85,7 +85,7 @@ fn hull(timeline: &Timeline, item: usize) -> (u32, u32) {
     (spans[0].0, spans[spans.len() - 1].1)
 }
 
-/// Returns the address range of an item that has a fixed offset.
+/// Returns the address range of an item with a fixed offset.
 fn fixed_range(item: &Item) -> Option<(u64, u64)> {
     item.fixed.map(|offset| (offset, offset + item.size)).filter(|_| item.size > 0)
 }

@@ -1,4 +1,4 @@
-//! A placer that places the buffers of a timeline in a given order.
+//! A placer that places a timeline's buffers in a given order.
 
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;

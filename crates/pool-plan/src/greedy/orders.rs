@@ -68,8 +68,8 @@ pub(crate) struct Measures<'a> {
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
-    /// The position of each item in an order by name. The value is `None` if the order by name is
-    /// the same as the order of the problem.
+    /// The position of each item in an order by name. The value is `None` if the order by name
+    /// equals the problem's order.
     pub(crate) named: Option<Vec<u32>>,
     /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
     /// rough plan is computed before all others.
@@ -119,7 +119,7 @@ impl Measures<'_> {
             // than any later recipe would.
             (Size, First, Place),
             // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
-            // is better than the plan of every textbook heuristic.
+            // is better than every textbook heuristic's plan.
             (Size, Best, Large),
             (End, First, Place),
             (Area, First, Place),

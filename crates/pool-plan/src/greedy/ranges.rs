@@ -112,7 +112,7 @@ impl Room {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before the range of an earlier call.
+    /// before an earlier call's range.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);

@@ -1,5 +1,5 @@
-//! The union of several sorted lists of ranges. A placer uses the union to find the addresses that
-//! are occupied during a new buffer's lifetime.
+//! The union of several sorted lists of ranges. A placer uses the union to find the addresses
+//! occupied during a new buffer's lifetime.
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
@@ -51,7 +51,7 @@ impl Union {
     }
 }
 
-/// Appends the union of two sorted lists to `into`, and joins ranges that touch each other.
+/// Appends the union of two sorted lists to `into`, joining ranges that touch each other.
 // Uncounted: the loop needs no counter because the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;

@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Packs the buffers that are assigned to a memory.
+    /// Packs the buffers assigned to a memory.
     fn packed(&mut self, memory: usize) -> Result<Packed, PlanError> {
         let key = (memory, self.sets[memory]);
         if let Some(packed) = self.packed.get(&key) {

@@ -8,7 +8,7 @@ use super::instance::Instance;
 use super::packing::Standing;
 
 /// The maximum number of buffers in a problem that uses greedy placement. The running time of
-/// greedy placement grows with the square of the number of buffers.
+/// greedy placement grows quadratically with the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which the buffers are placed.
@@ -58,8 +58,8 @@ pub(super) const ORDERS: [Order; 7] = [
 /// All rules.
 pub(super) const RULES: [Rule; 4] = [Rule::First, Rule::Cheapest, Rule::Least, Rule::Lowest];
 
-/// Returns the buffers in the given order. Ties are broken by the starts of the buffers, and then
-/// by their positions in the problem.
+/// Returns the buffers in the given order. Ties are broken by the buffers' starts, then by their
+/// positions in the problem.
 pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     let key = |buffer: usize| {
         let one = &instance.problem.buffers()[buffer];

@@ -19,7 +19,7 @@ pub(super) struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    /// Divides the time of a problem into sections.
+    /// Divides a problem's time into sections.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers, before the first plan is computed.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {

@@ -130,7 +130,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the lower bound that follows from the prices, as a floating-point number. The function
+/// Returns, as a floating-point number, the lower bound that follows from the prices. The function
 /// also returns the number of live bytes in each section when each buffer is placed in its cheapest
 /// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {

@@ -80,7 +80,7 @@ impl MemoryProblem {
     }
 
     /// Checks a plan and returns its cost. The function checks the placements against the
-    /// lifetimes, memories and capacities. The function also checks the stated cost and peaks, and
+    /// lifetimes, memories, and capacities. The function also checks the stated cost and peaks, and
     /// the bound that follows from the prices.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns an error if a buffer's list of allowed memories is empty or ambiguous.
+/// Returns an error if a buffer's list of permitted memories is empty or ambiguous.
 fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
     let id = || limits::label(&one.buffer.id, index);
     let bad = |what| Err(PlanError::BadMemories { id: id(), what });
@@ -293,8 +293,8 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The error text of this type contains all sources of the error, because a serde format
-        /// can report an error only as text.
+        /// This type's error text contains all sources of the error, because a serde format can
+        /// report an error only as text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {

@@ -116,7 +116,7 @@ impl<'a> Assignment<'a> {
         self.take_back(&mut moved, 0);
     }
 
-    /// Moves a random buffer to another memory, and sometimes moves a second buffer in the opposite
+    /// Moves a random buffer to another memory, and sometimes a second buffer in the opposite
     /// direction.
     fn try_move(&mut self, random: &mut Random, moved: &mut Vec<(usize, usize)>) {
         let buffer = self.movable[random.below(self.movable.len())];

@@ -28,14 +28,14 @@ const STEPS_A_ROUND: u64 = 50_000;
 const PACK_ROUNDS: u32 = 8;
 /// The number of rounds of local search before the exhaustive search.
 const FIRST_ROUNDS: u32 = 2;
-/// The number of moves per buffer in a round, followed by the minimum and the maximum number of
-/// moves in a round.
+/// The number of moves per buffer in a round, followed by the minimum and maximum number of moves
+/// in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// The number of passes for the joint greedy plans of a round, followed by the minimum and the
-/// maximum number of these plans. The orders of these plans differ slightly.
+/// The number of passes for a round's joint greedy plans, followed by the minimum and maximum
+/// number of these plans. The orders of these plans differ slightly.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
-/// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
-/// if a memory could not be packed within its capacity.
+/// The maximum number of times that a round lowers the memories' limits. A limit is lowered if a
+/// memory could not be packed within its capacity.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {

@@ -1,5 +1,5 @@
-//! The exact searches of a portfolio. The module defines the capacity and duration of each search,
-//! and the state that a search carries from round to round.
+//! A portfolio's exact searches. The module defines the capacity and duration of each search, and
+//! the state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -62,17 +62,17 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities for which the searches of one round try to find plans.
+/// The capacities for which one round's searches try to find plans.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
-    /// A capacity between the goal and the peak of the best plan.
+    /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
     /// `true` if the goal is the capacity set by the caller, so no lower peak is needed.
     pub(super) is_given: bool,
 }
 
-/// The exact searches of a portfolio.
+/// A portfolio's exact searches.
 #[derive(Debug)]
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
@@ -143,12 +143,12 @@ impl<'a> Exact<'a> {
         Capacities { goal, easier, is_given }
     }
 
-    /// Completes a round, and slightly reduces the counts of failures.
+    /// Completes a round and slightly reduces the failure counts.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
 
-    /// Reduces all counts of failures by a tenth.
+    /// Reduces all failure counts by a tenth.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections.
     pub(super) fn fade(&mut self) {
@@ -157,7 +157,7 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Adds the failures that a search has counted.
+    /// Adds the failures counted by a search.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections.
     pub(super) fn add(&mut self, counts: &[u64]) {

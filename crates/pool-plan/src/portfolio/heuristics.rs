@@ -1,4 +1,4 @@
-//! The greedy plans of a portfolio. The module decides which recipes are tried, and when no further
+//! A portfolio's greedy plans. The module decides which recipes are tried, and when no further
 //! recipe is needed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::item::{Item, peak};
 use crate::tasks;
 use crate::work::{Limit, Watch};
 
-/// The greedy plans of a portfolio, computed a few at a time.
+/// A portfolio's greedy plans, computed a few at a time.
 pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
@@ -38,7 +38,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
-    /// plan, the function returns the plan of the first recipe. The first plan has no time limit.
+    /// plan, the function returns the first recipe's plan. The first plan has no time limit.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
@@ -120,8 +120,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if further recipes should be tried. The first recipe is the fastest recipe,
-    /// but usually not the best. If the target is above the lower bound, a second recipe is always
+    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but
+    /// usually not the best. If the target is above the lower bound, a second recipe is always
     /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least

@@ -31,13 +31,13 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// The number of greedy recipes that are tried before any search, if a capacity is set.
+/// The number of greedy recipes tried before any search if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
 /// The maximum ratio of peak to lower bound for which a proof is considered likely.
 const MOST_LIKELY: f64 = 1.01;
 
-/// The maximum number of rounds of search for the reduced problem.
+/// The maximum number of search rounds for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
 /// The divisor that yields the budget for planning the reduced problem from the remaining budget.
 const COARSE_PART: u32 = 4;
@@ -67,7 +67,7 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// The time when planning started. The time spent on the lower bound also counts toward the
     /// budget.
     pub(crate) start: Instant,
-    /// The options, such as budget, capacity and tolerance.
+    /// The options, such as budget, capacity, and tolerance.
     pub(crate) options: &'a Options,
     /// The monitor that another thread may use to observe and stop the planner.
     pub(crate) monitor: &'a Monitor,

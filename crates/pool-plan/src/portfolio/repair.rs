@@ -2,10 +2,10 @@
 //! beyond a capacity. The removed items are put back one by one. Each removed item is placed at the
 //! offset that displaces other items at the lowest cost, until all items fit.
 //!
-//! The cost of placing an item depends on the number of its conflicts, not on the number of items.
+//! The cost of placing an item depends on its number of conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
-//! time it happens, so that the search escapes from cycles. These dynamic weights come from
-//! Morris's breakout method (1993).
+//! time, so that the search escapes from cycles. These dynamic weights come from Morris's breakout
+//! method (1993).
 
 use std::collections::BinaryHeap;
 
@@ -36,7 +36,7 @@ pub(super) enum Dearness {
     Side,
 }
 
-/// The items, the time during which each item blocks others, and the conflicts between items.
+/// The items, the time during which each of them blocks others, and the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -55,12 +55,12 @@ pub(super) struct Repair<'a> {
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
-    /// The items that conflict with the item to be placed.
+    /// The items that conflict with the item being placed.
     rivals: Vec<u32>,
-    /// The bottoms of the placed items that conflict with the item to be placed, and the costs of
+    /// The bottoms of the placed items that conflict with the item being placed, and the costs of
     /// displacing them, in ascending order.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item to be placed, and the costs of
+    /// The tops of the placed items that conflict with the item being placed, and the costs of
     /// displacing them, in ascending order.
     tops: Vec<(u64, u64)>,
     random: Random,
@@ -160,7 +160,7 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Collects the bottoms and tops of all placed items that conflict with the item to be placed.
+    /// Collects the bottoms and tops of all placed items that conflict with the item being placed.
     // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();

@@ -1,5 +1,5 @@
-//! Repairs that are carried over from one round to the next. The module decides which capacity a
-//! repair aims for, and when the repair restarts.
+//! Repairs carried over from one round to the next. The module decides which capacity a repair aims
+//! for and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
@@ -37,7 +37,7 @@ pub(super) struct Repairs<'a> {
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
     pub(super) peak: u64,
-    /// The capacity that the repair must reach in the end.
+    /// The capacity that the repair must eventually reach.
     pub(super) goal: u64,
     /// The number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,

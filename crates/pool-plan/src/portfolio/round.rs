@@ -1,5 +1,5 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for, and how the
-//! result of the task is used.
+//! The rounds of a portfolio. The module decides which capacity each task aims for and how the
+//! task's result is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,34 +21,34 @@ use crate::work::Limit;
 /// The number of conflicts per item that each repair checks in a round. The total number of
 /// conflicts is limited by `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum and the maximum number of conflicts that each repair checks in a round.
+/// The minimum and maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
 /// The number of initial rounds that give most of the time to local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs, if no capacity is set and there are
+/// The number of initial rounds that consist only of repairs if no capacity is set and there are
 /// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The minimum and the maximum number of conflicts that each repair checks in the first round. The
+/// The minimum and maximum number of conflicts that each repair checks in the first round. The
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles
 /// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round, if no capacity is
+/// The number of conflicts per item that each repair checks in the first round if no capacity is
 /// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of initial rounds that only continue searches, if a capacity is set and there are
+/// The number of initial rounds that only continue searches if a capacity is set and there are
 /// niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches in each round that modify the order of a greedy plan.
+/// The number of local searches in each round that modify a greedy plan's order.
 const CLIMBS: usize = 2;
 /// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;
 
-/// Runs the rounds of a portfolio.
+/// Runs a portfolio's rounds.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
     /// The instance for the exact searches, or `None` if the problem is too large for them.
@@ -201,7 +201,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Returns the capacity that the exact searches try next.
+    /// Returns the next capacity for the exact searches.
     fn goal(&self, granule: u64, standing: &Standing) -> u64 {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;

@@ -3,8 +3,8 @@
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time, and a search may split the problem at the boundary
-//! between two sections. The sections of a graph are antichains and have no order. An item of size
-//! 0 does not conflict with any item, belongs to no section, and is ignored by the searches.
+//! between two sections. A graph's sections are antichains and have no order. An item of size 0
+//! does not conflict with any item, belongs to no section, and is ignored by the searches.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -36,8 +36,8 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Creates the instance of a timeline. Returns `None` if there are more than `limit` conflicts,
-    /// or if the instance is no longer needed.
+    /// Creates a timeline's instance. Returns `None` if there are more than `limit` conflicts, or
+    /// if the instance is no longer needed.
     pub(crate) fn of_timeline(
         timeline: &Timeline,
         limit: usize,

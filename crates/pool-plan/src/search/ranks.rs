@@ -32,12 +32,12 @@ pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     instance: &'a Instance,
-    /// The total size of the items in each section, in bytes.
+    /// The total size of each section's items, in bytes.
     totals: Vec<u64>,
 }
 
 impl<'a> Ranker<'a> {
-    /// Creates a ranker for the items of an instance.
+    /// Creates a ranker for an instance's items.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
@@ -47,8 +47,7 @@ impl<'a> Ranker<'a> {
     }
 
     /// Returns one of the [`LASTING`] orders for searches without random choices. The orders of all
-    /// heuristics come first. The orders that are recomputed for each part of the problem come
-    /// last.
+    /// heuristics come first. The orders recomputed for each part of the problem come last.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -57,9 +56,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns the order that a heuristic produces after each key has been changed randomly by up
-    /// to half of `noise` in either direction. If `failures` are given, the heuristic treats the
-    /// sections with the most failures as the most crowded sections.
+    /// Returns a heuristic's order after each key has been changed randomly by up to half of
+    /// `noise` in either direction. If `failures` are given, the heuristic treats the sections with
+    /// the most failures as the most crowded sections.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -120,7 +119,7 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 /// The order of the items in a search.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// The rank of each item. The item of rank 0 is tried first.
+    /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections. Orders that begin with
     /// the items in crowded sections use these keys. While items are placed, other sections become
@@ -129,7 +128,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Returns the rank of an item.
+    /// Returns an item's rank.
     pub(super) fn of(&self, item: u32) -> u32 {
         self.ranks[item as usize]
     }

@@ -1,5 +1,5 @@
-//! The partial plan that a niche search builds. The plan contains the offsets of the placed items,
-//! and the lowest possible offset of each unplaced item.
+//! The partial plan built by a niche search. The plan contains the offsets of the placed items and
+//! the lowest possible offset of each unplaced item.
 //!
 //! An item is placed only if no unplaced item that conflicts with it can end below it. All unplaced
 //! items that conflict with a placed item are therefore above the placed item. A section's floor is
@@ -67,7 +67,7 @@ pub(super) struct Skyline<'a> {
 }
 
 impl<'a> Skyline<'a> {
-    /// Creates an empty plan. The sections of the instance must be ordered.
+    /// Creates an empty plan. The instance's sections must be ordered.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -88,7 +88,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of the items and sections that have been read.
+    /// Returns the counter of the items and sections that have been read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -128,7 +128,7 @@ impl<'a> Skyline<'a> {
         !self.book.is_crossed(boundary as usize)
     }
 
-    /// Returns the unplaced items of a section that can begin at the section's floor.
+    /// Returns a section's unplaced items that can begin at its floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
@@ -162,8 +162,8 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves the floor of a section empty. If no candidate begins at the floor, each candidate
-    /// must rest on another unplaced item. Returns `true` if the unplaced items may still fit.
+    /// Leaves a section's floor empty. If no candidate begins at the floor, each candidate must
+    /// rest on another unplaced item. Returns `true` if the unplaced items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
@@ -235,7 +235,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Resets the weights of all failures.
+    /// Resets all failure weights.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections per 64 restarts.
     pub(super) fn forget(&mut self) {

@@ -5,8 +5,8 @@
 //! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
 //! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
-//! A partial plan implies a lower bound for each section. The unplaced items of a section lie above
-//! its floor, so their total size must fit between the floor and the capacity. If an item of the
+//! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
+//! floor, so their total size must fit between the floor and the capacity. If an item of the
 //! section has been raised, a stronger check applies, because no unplaced item can begin below its
 //! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
@@ -17,8 +17,8 @@ use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths that the lists of changes had before a placement. Undoing a placement truncates the
-/// lists of changes to these lengths.
+/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
+/// of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -84,7 +84,7 @@ impl<'a> State<'a> {
         &self.failures
     }
 
-    /// Returns the counter of the items and sections that have been read.
+    /// Returns the counter of the items and sections that have been read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }

@@ -18,8 +18,8 @@ const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem, which consists of unplaced items and the sections of these items. The
-/// `items` field is a range of indices in `lists`, which contains the items in order of rank.
+/// A part of the problem, which consists of unplaced items and their sections. The `items` field is
+/// a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),
@@ -30,7 +30,7 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of the piece's items in `lists`.
+    /// The end of the range of the piece's items in `lists`.
     end: usize,
 }
 
@@ -44,7 +44,7 @@ enum Vertex {
         lists: usize,
         /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
-        /// The candidate that is currently placed.
+        /// The currently placed candidate.
         placed: Option<(u32, Mark)>,
     },
     /// A split. Each part of the split must lead to a plan.
@@ -63,7 +63,7 @@ pub(crate) struct Search<'a> {
     parts: Vec<Part>,
     offsets: Vec<u64>,
     outcome: Outcome,
-    /// The number of placements that the search has tried.
+    /// The number of placements tried by the search.
     steps: u64,
     /// The index of the piece that contains each section of the most recently split part.
     pieces: Vec<u32>,
@@ -148,8 +148,7 @@ impl<'a> Search<'a> {
     /// each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks that were assigned before an update cannot be compared with ranks that were
-        // assigned after it.
+        // Ranks assigned before an update cannot be compared with ranks assigned after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -208,7 +207,7 @@ impl<'a> Search<'a> {
     }
 
     /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
-    /// offset of the previous item. A candidate is omitted if another unplaced item fits completely
+    /// previous item's offset. A candidate is omitted if another unplaced item fits completely
     /// below it.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
@@ -261,8 +260,8 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Keeps the placements of a part whose items have all been placed, and continues with the next
-    /// part.
+    /// Retains the placements of a part whose items have all been placed, then continues with the
+    /// next part.
     // Uncounted: the loop needs no counter because the function visits only vertices on the path,
     // and those were counted when they were added.
     fn succeed(&mut self) {

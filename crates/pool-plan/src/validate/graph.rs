@@ -1,4 +1,4 @@
-//! Validation of plans for graphs, by reachability. For each buffer, the validator walks the graph
+//! Validation of graph plans by reachability. For each buffer, the validator walks the graph
 //! backwards from its alloc marker. The validator handles up to 1,024 buffers at a time. If two
 //! buffers share bytes, the walk from one of them must reach all uses of the other.
 //!
@@ -90,7 +90,7 @@ const MOST_WORDS: usize = 16;
 /// The maximum number of words for all operations together. This number equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// The range of bytes that a buffer occupies.
+/// The range of bytes occupied by a buffer.
 #[derive(Clone, Copy)]
 struct Range {
     index: usize,
@@ -145,7 +145,7 @@ fn check_sharing(
 
 /// The placed buffers, sorted by their first bytes.
 struct ByStart {
-    /// The byte range of each buffer, and the buffer's position in the original list.
+    /// Each buffer's byte range and its position in the original list.
     ranges: Vec<(Range, usize)>,
     /// The size of the largest buffer, in bytes.
     largest: u64,
@@ -169,7 +169,7 @@ impl ByStart {
     }
 }
 
-/// The edges that wait for completion, stored in the reverse direction.
+/// The edges that wait for completion, stored in reverse.
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
@@ -263,7 +263,7 @@ struct Ancestors {
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, represented by indices of operations in `joined`.
+/// A buffer's markers, represented by indices of operations in `joined`.
 struct Markers {
     /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.

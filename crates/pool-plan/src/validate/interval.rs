@@ -1,6 +1,6 @@
-//! Validation of plans for interval problems, by time. The validator visits all starts and ends in
-//! order of time, keeping the live buffers in a map sorted by offset. A new buffer must not overlap
-//! its lower or upper neighbor in the map.
+//! Validation of interval plans by time. The validator visits all starts and ends in order of time,
+//! keeping the live buffers in a map sorted by offset. A new buffer must not overlap its lower or
+//! upper neighbor in the map.
 
 use std::collections::BTreeMap;
 
@@ -75,8 +75,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// The start or the end of a span during which a buffer is live. The event is a tuple that consists
-/// of the time, `true` for a start, and the buffer's index, first byte and end.
+/// The start or end of a span during which a buffer is live. The event is a tuple that consists of
+/// the time, `true` for a start, and the buffer's index, first byte, and end.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there
@@ -87,7 +87,7 @@ fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iter
 }
 
 /// Returns an error if two buffers share bytes while both are live. The caller passes the start and
-/// the end of each buffer's byte range.
+/// end of each buffer's byte range.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {

@@ -1,6 +1,6 @@
 //! Implements the batch, which contains the commands recorded but not yet submitted. The batch also
-//! contains the parameters of the commands, the bytes to upload, and the threads that recorded the
-//! commands. All commands of a batch are submitted together or dropped together.
+//! contains the commands' parameters, the bytes to upload, and the threads that recorded the
+//! commands. A batch's commands are all submitted together or dropped together.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -47,16 +47,16 @@ pub(super) struct Part {
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that was last set in the pass.
+    /// The number of the last kernel set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the bind group that was last set in the pass.
+    /// The number of the last bind group set in the pass.
     pub(super) group: Option<u64>,
-    /// The offset of the parameters that were last set in the pass.
+    /// The last parameter offset set in the pass.
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches. The errors are stored for threads whose commands another thread
-/// submitted.
+/// The errors of rejected batches. The errors are stored for threads whose commands were submitted
+/// by another thread.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
@@ -113,9 +113,9 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 ///
 /// # Errors
 ///
-/// Returns the error of the closure. Returns [`WgpuError::ExchangedEncoder`] if the closure
-/// succeeded but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands,
-/// and [`WgpuError::DeviceLost`] if the device is lost.
+/// Returns the closure's error. Returns [`WgpuError::ExchangedEncoder`] if the closure succeeded
+/// but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands, and
+/// [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -124,7 +124,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
     // The closure runs outside the stream's error scopes. A closure that calls wgpu through other
-    // objects must handle the errors of these calls itself.
+    // objects must itself handle the errors from these calls.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Copies any number of bytes, within one buffer or between two buffers.
+//! Copies any number of bytes within one buffer or between two buffers.
 
 use super::Recorder;
 use super::fill::words;

@@ -23,9 +23,9 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The range of a buffer bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The start offset of the range within the buffer, in bytes.
+    /// The range's start offset within the buffer, in bytes.
     pub(super) base: u64,
-    /// The offset of the range's exclusive end within the buffer, in bytes.
+    /// The range's exclusive end offset within the buffer, in bytes.
     pub(super) end: u64,
 }
 
@@ -74,8 +74,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a few bytes, which are passed in the kernel's parameters. The number of bytes, plus
-    /// the offset of the first byte within its word, must not exceed [`PATTERN_BYTES`].
+    /// Writes a few bytes passed in the kernel's parameters. The number of bytes, plus the offset
+    /// of the first byte within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -91,7 +91,7 @@ impl Recorder<'_> {
 
     /// Fills a range with copies of an element that is too long for the kernel's parameters. The
     /// element is uploaded once. Each subsequent copy repeats the bytes that have already been
-    /// written. Each copy doubles the number of bytes that have been written.
+    /// written. Each copy doubles the number of bytes written so far.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -110,8 +110,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Repeatedly writes a pattern that consists of whole words. The pattern begins in the word of
-    /// the buffer that contains `start`.
+    /// Repeatedly writes a pattern that consists of whole words. The pattern begins in the word
+    /// that contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,

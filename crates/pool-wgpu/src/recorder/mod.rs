@@ -1,4 +1,4 @@
-//! Implements the recorder, which records all commands of a stream in one batch, in call order.
+//! Implements the recorder, which records all of a stream's commands in one batch, in call order.
 //! Consecutive dispatches share one compute pass.
 
 mod batch;
@@ -20,8 +20,7 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands that have been recorded but not submitted, and the objects that later commands
-/// reuse.
+/// The commands recorded but not yet submitted, and the objects that later commands reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
     batch: Batch,
@@ -32,8 +31,8 @@ pub(crate) struct Recording {
     kernels: ByteKernels,
     /// A scratch buffer for copies within a buffer that is too large for one binding.
     scratch: Option<Allocation>,
-    /// The number of batches that wgpu has rejected. Each block is checked on its first use after
-    /// wgpu has rejected a batch.
+    /// The number of batches rejected by wgpu. Each block is checked on its first use after wgpu
+    /// has rejected a batch.
     refusals: u64,
 }
 
@@ -88,7 +87,7 @@ impl<'a> Recorder<'a> {
         self.recording.batch.pass.is_some()
     }
 
-    /// Submits the batch if it is full, which makes room for one more command.
+    /// Submits the batch if it is full, to make room for one more command.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -148,7 +147,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted.
+    /// Returns the number of commands recorded but not yet submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

@@ -14,7 +14,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected the commands of this thread.
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected this thread's commands.
     #[inline]
     pub(crate) fn pay(&mut self) -> Result<(), WgpuError> {
         self.recording.owed.take()
@@ -54,9 +54,9 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part that contains commands of
-    ///   this thread. Other threads with commands in the rejected part receive the error from their
-    ///   next calls. wgpu executes all parts that it accepts.
+    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part that contains this
+    ///   thread's commands. Other threads with commands in the rejected part receive the error from
+    ///   their next calls. wgpu executes all parts that it accepts.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects one of the user's command buffers. The
     ///   rejected buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
@@ -109,7 +109,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // The next batch reuses the memory of this batch.
+        // The next batch reuses this batch's memory.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;

@@ -30,8 +30,8 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // The kernel's parameters contain the bytes of a short upload, so that the compute pass
-        // need not be ended.
+        // A short upload's bytes are stored in the kernel's parameters, so the compute pass need
+        // not be ended.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }

@@ -1,12 +1,12 @@
 //! A depth-first search that fills niches. In each step, the search chooses the item that is placed
 //! on the floor of one section.
 //!
-//! At each vertex of the search tree, the search selects one section and its floor, which is the
-//! lowest offset of the section's unplaced items. The floor is a niche of the skyline. Algorithms
-//! for strip packing use such niches to check vertical positions (Côté, Dell'Amico and Iori 2014).
-//! The search tries to place each of the items that can begin at the floor. As the last option, the
-//! search leaves the floor empty. If the floor stays empty, each item that could begin at the floor
-//! must rest on another unplaced item.
+//! At each vertex, the search selects one section and its floor, which is the lowest offset of the
+//! section's unplaced items. The floor is a niche of the skyline. Algorithms for strip packing use
+//! such niches to check vertical positions (Côté, Dell'Amico, and Iori 2014). The search tries to
+//! place each of the items that can begin at the floor. As the last option, the search leaves the
+//! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
+//! another unplaced item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
@@ -123,7 +123,7 @@ pub(crate) struct NicheSearch<'a> {
     patience: f64,
     /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
-    /// The number of placements that the search has tried.
+    /// The number of placements tried by the search.
     steps: u64,
     /// For each item, the lowest top of its sections, and the value of `choices` when this top was
     /// computed.
@@ -133,7 +133,7 @@ pub(crate) struct NicheSearch<'a> {
 }
 
 impl<'a> NicheSearch<'a> {
-    /// Creates a search. The sections of the instance must be ordered.
+    /// Creates a search. The instance's sections must be ordered.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
@@ -165,7 +165,7 @@ impl<'a> NicheSearch<'a> {
         search
     }
 
-    /// Restarts the search at the root, with other preferences.
+    /// Restarts the search at the root with other preferences.
     fn restart(&mut self) {
         self.skyline.undo(self.root);
         self.path.clear();
@@ -279,8 +279,7 @@ impl<'a> NicheSearch<'a> {
         self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
     }
 
-    /// Returns the section of a part that is searched next, or `None` if all items have been
-    /// placed.
+    /// Returns the next section of a part to search, or `None` if all items have been placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
         self.skyline.work().count((end - begin) as usize);
         self.choices += 1;
@@ -301,7 +300,7 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns the badness of a section. The search selects the section with the lowest badness.
+    /// Returns a section's badness. The search selects the section with the lowest badness.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
@@ -315,9 +314,9 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Returns `true` if no unplaced item fits below an item that can begin at the floor of a
-    /// section. The tops of an item's sections are read only once for each selection, because a
-    /// long-lived item is a candidate in many sections.
+    /// Returns `true` if no unplaced item fits below an item that can begin at a section's floor.
+    /// The tops of an item's sections are read only once for each selection, because a long-lived
+    /// item is a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
@@ -345,8 +344,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Keeps the placements of a part whose items have all been placed, and continues with the next
-    /// part.
+    /// Retains the placements of a part whose items have all been placed, then continues with the
+    /// next part.
     // Uncounted: the loop needs no counter because the function visits only vertices on the path,
     // and those were counted when they were added.
     fn succeed(&mut self) {
