@@ -37,7 +37,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A type that gives the tests access to the memory of a backend.
+/// A type that gives the tests access to a backend's memory.
 ///
 /// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all of
 /// the probe's view methods. This crate's documentation contains a complete probe.

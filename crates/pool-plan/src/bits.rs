@@ -53,7 +53,7 @@ impl BitMatrix {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Splits the columns of the matrix into up to `count` parts.
+    /// Splits the matrix's columns into up to `count` parts.
     pub(crate) fn parts(&mut self, count: usize) -> Vec<Columns<'_>> {
         let words = self.words_per_row.div_ceil(count).max(1);
         let count = self.words_per_row.div_ceil(words);

@@ -32,7 +32,7 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The estimated time until the first plan of a graph is computed, as a multiple of the time for
+/// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
 /// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
 /// on the conflicts.

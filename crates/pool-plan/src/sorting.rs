@@ -13,7 +13,7 @@ const DIGIT: u32 = 11;
 const VALUES: usize = 1 << DIGIT;
 /// The bit mask that selects the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
-/// With at most this many items, a comparison sort is faster.
+/// The maximum number of items for which a comparison sort is faster.
 const FEW: usize = 1 << 9;
 
 /// Maps a signed number to an unsigned one, preserving the order.

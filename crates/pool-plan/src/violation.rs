@@ -74,7 +74,7 @@ pub enum Violation {
         /// The time at which the most buffers in the witness are live.
         time: i64,
     },
-    /// Two buffers of a witness may share bytes, or a buffer is listed twice.
+    /// Two buffers in a witness may share bytes, or a buffer is listed twice.
     #[error(
         "the witness does not prove a bound, because buffer #{first} is listed twice or ends \
          before buffer #{second} begins"

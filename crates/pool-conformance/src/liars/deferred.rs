@@ -45,7 +45,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-/// Returns the mistake that the views make, if the backend's mistake concerns views.
+/// Returns the backend's mistake if it concerns views.
 fn flaw(lie: Lie) -> ViewFlaw {
     match lie {
         Lie::PartsLate => ViewFlaw::PartsLate,

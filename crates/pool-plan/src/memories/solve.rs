@@ -18,7 +18,7 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// With at most this many memories, the solver checks every set of memories for sufficient
+/// The maximum number of memories for which the solver checks every set of memories for sufficient
 /// capacity. If there are more memories, the solver checks only single memories and the set of all
 /// memories.
 const MOST_IN_SETS: usize = 10;

@@ -38,9 +38,10 @@ const MOST_WORK: u64 = 1 << 24;
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// With at most this many items, the exact searches of the first round end within milliseconds.
+/// The maximum number of items for which the exact searches of the first round end within
+/// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// With at most this many items, most of a round's time is spent on exact searches.
+/// The maximum number of items for which most of a round's time is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.
