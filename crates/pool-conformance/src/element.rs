@@ -10,14 +10,14 @@ use pool_core::{
 
 /// An element type whose contents can be recognized in a test.
 pub trait Sample: Element + PartialEq + Debug {
-    /// `true` if arrays of this type may contain recycled contents. The methods of this trait
-    /// return recycled contents only if `RECYCLES` is `true`.
+    /// `true` if arrays of this type may have recycled contents. This trait's methods return
+    /// recycled contents only if `RECYCLES` is `true`.
     const RECYCLES: bool;
 
     /// Returns the element at `index` of the contents generated from `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Acquires elements with recycled contents, or zeroed elements if recycled bytes may be
+    /// Acquires elements with recycled contents, or zeroed elements if recycled bytes might be
     /// invalid values of this type.
     ///
     /// # Errors

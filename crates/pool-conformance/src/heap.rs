@@ -59,7 +59,7 @@ unsafe impl PoolBackend for HeapBackend {
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
         // The address of a block at the very top of the address space is not rounded up, because it
-        // would wrap around to null.
+        // would wrap around to zero.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 

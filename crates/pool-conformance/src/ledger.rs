@@ -1,6 +1,6 @@
-//! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
-//! freed. The ledger also determines which future allocations the test refuses. A backend under
-//! test asks the ledger before each allocation, and reports every block that it allocates or frees.
+//! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
+//! The ledger also determines which future allocations the test refuses. A backend under test asks
+//! the ledger before each allocation, and reports every block that it allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -12,8 +12,8 @@ use thiserror::Error;
 use crate::panics::panic_in_allocation;
 
 /// A record of the blocks that a backend has allocated and freed, and a rule for the allocations
-/// that the backend must refuse. A clone refers to the same ledger, so the probe and the contexts
-/// of several pools can share it.
+/// that it must refuse. A clone refers to the same ledger, so the probe and the contexts of several
+/// pools can share it.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -61,7 +61,7 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks allocated before this one.
     number: usize,
-    /// The address of the block, if the block is host memory that a test may free at the end.
+    /// The block's address, if the block is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
@@ -134,7 +134,7 @@ pub enum Fault {
     },
     /// A new block overlaps an allocated block.
     Overlaps {
-        /// The address of the new block.
+        /// The new block's address.
         address: usize,
         /// The size of the new block, in bytes.
         bytes: usize,
@@ -271,7 +271,7 @@ impl Ledger {
         false
     }
 
-    /// Records that the memory of a freed block has been returned.
+    /// Records that a freed block's memory has been returned.
     pub fn returned(&self, address: usize) {
         let entries = &mut *self.entries();
         if entries.returning.remove(&address).is_none() {

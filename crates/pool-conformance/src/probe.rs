@@ -22,8 +22,8 @@ pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<
 /// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
-/// A function that returns the contents of a view at a certain point in the queue. Calling the
-/// function waits until the queue has reached this point.
+/// A function that returns a view's contents at a certain point in the queue. Calling the function
+/// waits until the queue has reached this point.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
 /// The reason why a probe does not support an operation. Cases that need the unsupported operation

@@ -73,7 +73,7 @@ impl BitMatrix {
         }
     }
 
-    /// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads.
+    /// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);
@@ -84,7 +84,7 @@ impl BitMatrix {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Returns the columns of a row's set bits, in ascending order.
+    /// Returns the columns of a row's set bits in ascending order.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
@@ -99,7 +99,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Returns the first column of the part.
+    /// Returns the part's first column.
     pub(crate) fn first(&self) -> usize {
         self.first * 64
     }
@@ -116,7 +116,7 @@ impl Columns<'_> {
     }
 }
 
-/// Returns the positions of all set bits in `words`, in ascending order.
+/// Returns the positions of all set bits in `words` in ascending order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(position, &word)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {

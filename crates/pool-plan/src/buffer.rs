@@ -12,9 +12,9 @@ use crate::limits;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Gap {
-    /// The start time of the gap.
+    /// The gap's start time.
     pub lower: i64,
-    /// The exclusive end of the gap.
+    /// The gap's exclusive end.
     pub upper: i64,
 }
 

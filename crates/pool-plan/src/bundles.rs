@@ -4,8 +4,8 @@
 //! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
 //! combined. Using bundles excludes some plans, but bundles help with many problems. Bundles can
-//! reassemble a rectangle that was divided by straight cuts, and the tensors of a neural network
-//! form chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
+//! reassemble a rectangle that was divided by straight cuts, and a neural network's tensors form
+//! chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
 //! lifetimes.
 
 use crate::adjacency::{index, indices};
@@ -22,7 +22,7 @@ const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
 
-/// The items of a timeline, combined into bundles.
+/// A timeline's items, combined into bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
     /// The items, followed by the bundles. Each bundle comes after all of its parts.
@@ -44,7 +44,7 @@ struct Node {
 }
 
 impl Bundles {
-    /// Combines the items of a timeline into bundles. The timeline must not contain gaps or fixed
+    /// Combines a timeline's items into bundles. The timeline must not contain gaps or fixed
     /// offsets. Returns `None` if there are too many items, if the timeline contains gaps or fixed
     /// offsets, or if `watch` stopped the computation.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {

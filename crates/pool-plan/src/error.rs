@@ -23,7 +23,7 @@ pub enum PlanError {
     InvertedLifetime {
         /// The name of the buffer.
         id: String,
-        /// The start time of the buffer's lifetime.
+        /// The start of the buffer's lifetime.
         lower: i64,
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
@@ -37,9 +37,9 @@ pub enum PlanError {
     BadGap {
         /// The name of the buffer.
         id: String,
-        /// The start time of the gap.
+        /// The gap's start time.
         lower: i64,
-        /// The exclusive end of the gap.
+        /// The gap's exclusive end.
         upper: i64,
     },
     /// An alignment is not a power of two.
@@ -60,7 +60,7 @@ pub enum PlanError {
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
+    /// The buffers' sizes, together with padding and fixed offsets, exceed `i64::MAX` bytes.
     #[error(
         "the problem is too large: the {size} bytes of buffer {id}, the {sum} bytes of earlier \
          buffers, and padding exceed {} bytes in total",
@@ -79,16 +79,16 @@ pub enum PlanError {
     DuplicateId {
         /// The name shared by the two buffers.
         id: String,
-        /// The index of the first buffer.
+        /// The first buffer's index.
         first: usize,
-        /// The index of the second buffer.
+        /// The second buffer's index.
         second: usize,
     },
     /// The problem contains more buffers, edges, markers, or gaps than the planner accepts. The
     /// limit keeps the planner's own memory use within bounds.
     #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
-        /// The name of the list that is too long.
+        /// The name of the list with too many entries.
         what: &'static str,
         /// The number of entries in the problem's list.
         count: usize,
@@ -110,7 +110,7 @@ pub enum PlanError {
     /// the same.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
-        /// The name of the list that has the wrong length.
+        /// The name of the list with the wrong length.
         what: &'static str,
         /// The length of the list.
         count: usize,
@@ -189,9 +189,9 @@ pub enum PlanError {
     DuplicateMemory {
         /// The name shared by the two memories.
         name: String,
-        /// The index of the first memory.
+        /// The first memory's index.
         first: usize,
-        /// The index of the second memory.
+        /// The second memory's index.
         second: usize,
     },
     /// A buffer's permitted memories are invalid. The list of memories is empty, contains a memory
@@ -209,7 +209,7 @@ pub enum PlanError {
     UnknownMemory {
         /// The name of the buffer.
         id: String,
-        /// The name or the index of the memory.
+        /// The memory's name or index.
         memory: String,
     },
     /// The costs are too large, because a plan could cost more than `i64::MAX`.
@@ -226,7 +226,7 @@ pub enum PlanError {
         /// The total size of all buffers, in bytes.
         amount: u64,
     },
-    /// The options set a capacity, although each memory of the problem has its own capacity.
+    /// The options set a capacity, although each memory in the problem has its own capacity.
     #[error(
         "the options set one capacity of {capacity} bytes for several memories: set the capacity \
          of each memory instead"
@@ -245,7 +245,7 @@ pub enum PlanError {
     MemoriesTooSmall {
         /// The indices of the memories.
         memories: Vec<usize>,
-        /// The total capacity of the memories, in bytes.
+        /// The memories' total capacity in bytes.
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
@@ -254,7 +254,7 @@ pub enum PlanError {
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
-    /// The planner found no plan within the capacities of all memories. Either an exhaustive search
+    /// The planner found no plan within all memories' capacities. Either an exhaustive search
     /// proved that no such plan exists, or the budget ended first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
@@ -285,7 +285,7 @@ pub enum PlanError {
         line: usize,
         /// The column in characters, starting at 1.
         column: usize,
-        /// A description of the mistake at the line and the column.
+        /// A description of the mistake at this line and column.
         message: String,
     },
     /// The planner computed a plan that the validator rejects. This error indicates a bug in this

@@ -35,7 +35,7 @@ impl Edge {
     }
 }
 
-/// The role of a buffer, which determines whether the buffer may share bytes with other buffers.
+/// A buffer's role, which determines whether the buffer may share bytes with other buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -84,8 +84,7 @@ pub struct GraphBuffer {
     /// could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The role of the buffer, which determines whether the buffer may share bytes with other
-    /// buffers.
+    /// The buffer's role, which determines whether the buffer may share bytes with other buffers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

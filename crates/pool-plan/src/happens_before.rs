@@ -12,7 +12,7 @@ use crate::violation::Violation;
 
 /// A graph's operations and the buffers that they use. Two buffers may share bytes only if every
 /// use of one precedes the allocation of the other. Edges that wait for completion must lead from
-/// every use of one buffer to the alloc marker of the other.
+/// every use of one buffer to the other buffer's alloc marker.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -77,7 +77,7 @@ impl HappensBeforeProblem {
         Ok(Self { operations, edges, buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors

@@ -32,8 +32,8 @@ pub enum GreedyOrder {
     /// The buffer that is live for the longest time, not counting its gaps, comes first. In a
     /// graph, buffers have no lifetimes, so the buffer with the most conflicts comes first.
     Lifetime,
-    /// The buffer that starts first comes first. In a graph, a buffer starts at the position of its
-    /// alloc marker in an order of the operations.
+    /// The buffer that starts first comes first. In a graph, a buffer starts at its alloc marker's
+    /// position in an order of the operations.
     Start,
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.

@@ -59,7 +59,7 @@ impl IntervalProblem {
         Ok(Self { buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(crate) struct Request<'a> {
     pub(crate) offset: Option<u64>,
 }
 
-/// Returns the default alignment of a buffer.
+/// Returns a buffer's default alignment.
 #[cfg(feature = "serde")]
 pub(crate) fn unaligned() -> u64 {
     1

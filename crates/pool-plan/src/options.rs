@@ -111,7 +111,7 @@ impl Monitor {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// Returns the peak of the best plan so far, if there is one.
+    /// Returns the best plan's peak so far, if there is a plan.
     #[must_use]
     pub fn best(&self) -> Option<u64> {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)

@@ -19,7 +19,7 @@ const WORDS_AT_A_TIME: usize = 1 << 22;
 /// all of its uses.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
-/// uses. Up to `threads` threads compute the columns of the relation.
+/// uses. Up to `threads` threads compute the relation's columns.
 pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);

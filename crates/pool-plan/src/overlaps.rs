@@ -14,7 +14,7 @@ use crate::timeline::Timeline;
 /// The number of spans in a block, and the number of blocks in a block of the next level.
 const BLOCK: usize = 16;
 
-/// The spans of a timeline, sorted by their first sections.
+/// A timeline's spans, sorted by their first sections.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
@@ -115,7 +115,7 @@ impl<'a> Overlaps<'a> {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the entries of a block that are still live. On level 0, the entries are the spans
+    /// Visits a block's entries that are still live. On level 0, the entries are the spans
     /// themselves.
     fn descend(
         &self,

@@ -18,7 +18,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of all constants and temporaries.
+/// The length of each constant and temporary.
 const LENGTH: usize = 40;
 
 /// A test's constants, namely weights, a table of a different type, and an empty array.
@@ -86,7 +86,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
-        // The new value of the constant is written before the scope enqueues any work.
+        // The constant's new value is written before the scope enqueues any work.
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;

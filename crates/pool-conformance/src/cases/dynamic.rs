@@ -50,8 +50,8 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // If the root entry of the checkpoint stack is intact, the next checkpoint has depth 1 and
-    // records no active slots.
+    // If the checkpoint stack's root entry is intact, the next checkpoint has depth 1 and records
+    // no active slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();

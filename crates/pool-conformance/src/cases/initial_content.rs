@@ -5,7 +5,7 @@ use pool_core::{AcquireResult, Scope};
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 
-/// The initial contents of a new view.
+/// A new view's initial contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialContent {
     /// Zero bytes.

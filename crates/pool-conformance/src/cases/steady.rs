@@ -22,8 +22,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of times that the acquire sequence is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// Acquires arrays of several types and shapes in nested scopes. Returns the addresses of all
-/// arrays.
+/// Acquires arrays of several types and shapes in nested scopes. Returns all arrays' addresses.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

@@ -59,7 +59,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
-    // All borrows of the parts have ended, so the whole view can be used again.
+    // All borrows of the parts have ended, so the whole view is usable again.
     let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())

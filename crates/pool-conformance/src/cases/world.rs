@@ -1,4 +1,4 @@
-//! The environment of a case, which contains a probe and creates contents that identify views. The
+//! A case's environment, which contains a probe and creates contents that identify views. The
 //! environment also records whether a test makes allocations fail. If allocations fail, a pool
 //! frees its idle blocks and may allocate more often than usual.
 

@@ -67,8 +67,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the bytes of the block. The number is aligned like an
-    /// address, even for the block of an empty slot.
+    /// Returns a number that identifies the block's bytes. The number is aligned like an address,
+    /// even for the block of an empty slot.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -108,7 +108,7 @@ pub(crate) enum Command {
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
-    /// Frees the memory of the block.
+    /// Frees the block's memory.
     Free { block: DeferredBlock },
 }
 

@@ -10,7 +10,7 @@ use crate::probe::{Later, Probe, SkipReason};
 /// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct DeferredProbe {
-    /// The ledger for the blocks of all queues.
+    /// The ledger for all queues' blocks.
     pub ledger: Ledger,
 }
 

@@ -62,7 +62,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
+    /// Returns the view's start address in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
@@ -126,7 +126,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self
     }
 
-    /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
+    /// Returns the view's start address in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()

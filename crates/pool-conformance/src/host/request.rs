@@ -19,7 +19,7 @@ pub struct HostAcquire {
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.
     pub panic_at: Option<usize>,
-    /// `true` to call the variant of the method that panics on failure.
+    /// `true` to call the panicking variant of the method.
     pub panics: bool,
 }
 
@@ -59,7 +59,7 @@ impl HostForm {
 }
 
 impl HostAcquire {
-    /// Returns the lengths of both axes of the requested array.
+    /// Returns the lengths of the requested array's two axes.
     pub(super) fn dims(&self) -> [usize; 2] {
         [self.length / 3, 3]
     }

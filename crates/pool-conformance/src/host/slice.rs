@@ -18,7 +18,7 @@ pub(crate) struct HeldSlice<'s> {
 /// The memory that a slice occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// The start address of the slice.
+    /// The slice's start address.
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,

@@ -96,8 +96,8 @@ impl DeferredLiar {
 }
 
 // SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue
-// accesses only the memory of its own buffers. The slot of each view belongs to a pool that uses
-// this backend.
+// accesses only the memory of its own buffers. Each view's slot belongs to a pool that uses this
+// backend.
 unsafe impl Adaptor for DeferredLiar {
     type Inner = DeferredBackend;
     type Descriptor = LiarsShape;

@@ -42,7 +42,7 @@ use host_queue::HostQueueProbe;
 pub struct Liar {
     /// The mistake that the backend makes.
     pub lie: Lie,
-    /// The name of the correct backend that the faulty backend wraps.
+    /// The name of the correct backend wrapped by the faulty backend.
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,

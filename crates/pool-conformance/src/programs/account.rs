@@ -33,7 +33,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Creates the account of a new pool.
+    /// Creates a new pool's account.
     pub(super) fn open(setting: Setting, held: Option<BlockCounts>, has_slots: bool) -> Self {
         let allowed = setting.limit();
         Self {

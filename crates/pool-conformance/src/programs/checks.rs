@@ -8,7 +8,7 @@ use pool_core::Element;
 
 use crate::probe::{Probe, SharedView};
 
-/// The deferred comparisons of one program.
+/// One program's deferred comparisons.
 pub(super) struct Checks<'p, P: Probe> {
     probe: &'p P,
     open: RefCell<Vec<Box<dyn FnOnce() + 'p>>>,

@@ -1,5 +1,5 @@
-//! The model's record of the arrays in a dynamic pool. The record determines what the pool, or
-//! either half returned by `split`, must return for each handle.
+//! The model's record of a dynamic pool's arrays. The record determines what the pool, or either
+//! half returned by `split`, must return for each handle.
 
 use std::any::Any;
 
@@ -59,7 +59,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Creates the entry of a live array.
+    /// Creates a live array's entry.
     pub(super) fn new<T: Sample>(
         kind: Kind,
         handle: Handle<T>,

@@ -14,7 +14,7 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{Probe, View, Watching};
 
-/// A record of the bytes that a vector wrote.
+/// A record of the bytes written by a vector.
 struct Written {
     /// The number of the vector's block and the vector's offset in that block.
     place: (usize, usize),
@@ -151,7 +151,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with the events of an acquire. The model does not yet contain the current
+    /// Updates the model with an acquire's events. The model does not yet contain the current
     /// acquire's slots.
     pub(super) fn note_happenings(
         &mut self,

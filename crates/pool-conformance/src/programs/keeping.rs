@@ -1,4 +1,4 @@
-//! An inner scope of a random program, and one slice that outlives the scope.
+//! A random program's inner scope, and one slice that outlives it.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 

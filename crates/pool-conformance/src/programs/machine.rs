@@ -25,7 +25,7 @@ pub(super) struct Machine<'p, P: Probe> {
     pub(super) tally: Tally,
 }
 
-/// The outcome of a call to the library.
+/// The outcome of a library call.
 pub(super) enum Outcome<P: Probe, V> {
     Done(V),
     Refused(Failure<P>),

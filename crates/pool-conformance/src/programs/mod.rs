@@ -77,8 +77,8 @@ fn number(variable: &str) -> Option<u32> {
 }
 
 /// Returns the test runner that generates a property test's programs. The generated programs are
-/// the same in every run. Another value of the `POOL_TEST_SEED` environment variable selects
-/// different programs.
+/// the same in every run. To select different programs, set the `POOL_TEST_SEED` environment
+/// variable to another value.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };

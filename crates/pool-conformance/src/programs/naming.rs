@@ -1,5 +1,5 @@
-//! The acquires of a dynamic program. The pool returns a handle for each acquired array. The module
-//! also borrows pairs of arrays, and tries to use handles created by another pool.
+//! A dynamic program's acquires. The pool returns a handle for each acquired array. The module also
+//! borrows pairs of arrays, and tries to use handles created by another pool.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, Watching};
 
 impl<P: Probe> Machine<'_, P> {
-    /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice, whose
+    /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice whose
     /// length is the product of the shape's lengths.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {
         with_kind!(kind, Array => match form {

@@ -16,7 +16,7 @@ pub struct LexicalProgram {
     pub rounds: Vec<Round>,
 }
 
-/// The configuration of the pool that a program uses.
+/// The configuration of the pool used by a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The byte limit, or `None` if there is no limit.
@@ -158,7 +158,7 @@ pub struct Acquire {
     pub kind: Kind,
     /// The acquire method to call, and the number of elements.
     pub form: Form,
-    /// `true` to call the variant of the method that panics on failure, if such a variant exists.
+    /// `true` to call the panicking variant of the method, if such a variant exists.
     pub panics: bool,
 }
 
@@ -196,7 +196,7 @@ pub enum Form {
     Impossible(Impossible),
 }
 
-/// The contents of the elements when they are handed out.
+/// The elements' contents when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The bytes left behind by an earlier use of the memory.
@@ -235,7 +235,7 @@ pub struct DynamicProgram {
 /// A step, which is one operation on a dynamic pool.
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
-    /// Acquires an array. An array with a shape is acquired as a slice, whose length is the product
+    /// Acquires an array. An array with a shape is acquired as a slice whose length is the product
     /// of the shape's lengths.
     Acquire(Acquire),
     /// Acquires many small arrays.
@@ -256,7 +256,7 @@ pub enum DynamicStep {
     RewritePair(usize, usize),
     /// Looks up a handle created by another pool.
     Foreign(Kind),
-    /// Opens a scope above the arrays, while the handles of the arrays can still be used.
+    /// Opens a scope above the arrays while the arrays' handles can still be used.
     Split(Vec<Step>),
     /// Calls `trim`.
     Trim,

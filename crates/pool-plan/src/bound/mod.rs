@@ -5,10 +5,10 @@
 //! one time. In a graph, the conflicting buffers of such a set form an antichain.
 //!
 //! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
-//! topmost buffer in the set. A second bound is therefore computed with the padded sizes of the
-//! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
-//! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
-//! for the smallest alignment. The result is the largest of all computed bounds.
+//! topmost buffer in the set. A second bound is therefore computed with the buffers' padded sizes,
+//! minus the largest padding in the set. For an interval problem, a bound with padded sizes is
+//! computed for each alignment. For a graph, a bound with padded sizes is computed only for the
+//! smallest alignment. The result is the largest of all computed bounds.
 
 mod antichain;
 mod sweep;

@@ -2,9 +2,9 @@
 //! level graphs (Dinic 1970), without recursion.
 //!
 //! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
-//! leads from each element to every later element. The bits of the relation represent the edges, so
-//! only edges that carry flow need to be listed. Memory use therefore grows with the number of
-//! elements rather than with the number of pairs in the relation.
+//! leads from each element to every later element. The relation's bits represent the edges, so only
+//! edges that carry flow need to be listed. Memory use therefore grows with the number of elements
+//! rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
@@ -21,8 +21,8 @@ pub(super) struct Transport<'a> {
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// The levels of a level graph. The level of a sender or receiver is the number of edge pairs
-/// between it and the nearest sender with remaining supply.
+/// A level graph's levels. The level of a sender or receiver is the number of edge pairs between it
+/// and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
     /// For each level, its receivers, stored as bits.

@@ -93,8 +93,8 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The address ranges that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, which do not touch each other. The keys are the starts of the
-    /// ranges, and the values are their ends.
+    /// The free ranges below `top`, which do not touch each other. The keys are the ranges' starts,
+    /// and the values are their ends.
     ends: BTreeMap<u64, u64>,
     /// The free ranges below `top`, stored as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,

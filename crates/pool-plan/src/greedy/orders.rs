@@ -50,7 +50,7 @@ pub(crate) struct Recipe {
 /// The function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
-/// The measures of all items, which determine the orders of greedy plans. Each vector of measures
+/// The items' measures, which determine the orders of greedy plans. Each vector of measures
 /// contains one number per item.
 pub(crate) struct Measures<'a> {
     /// The size of each item in bytes.
@@ -63,13 +63,13 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// The rank of each item by breadth. An item is ranked by the time with the most live bytes
-    /// during its lifetime.
+    /// Each item's rank by breadth. An item is ranked by the time with the most live bytes during
+    /// its lifetime.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
-    /// The position of each item in an order by name. The value is `None` if the order by name
-    /// equals the problem's order.
+    /// Each item's position in an order by name. The value is `None` if the order by name equals
+    /// the problem's order.
     pub(crate) named: Option<Vec<u32>>,
     /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
     /// rough plan is computed before all others.
@@ -154,7 +154,7 @@ impl Measures<'_> {
         let GreedyHeuristic { order, fit } = recipe.heuristic;
         let mut items = self.by_begin.clone();
         let at = |item: u32| item as usize;
-        // Every sort is stable, so the key of the last sort has the highest priority.
+        // Every sort is stable, so the last sort's key has the highest priority.
         let mut sort = |key: &dyn Fn(usize) -> u64| {
             sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
@@ -215,7 +215,7 @@ impl Measures<'_> {
         Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
     }
 
-    /// Returns the product of an item's size and lifetime as [lower 64 bits, upper 64 bits].
+    /// Returns the product of an item's size and lifetime, as [lower 64 bits, upper 64 bits].
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
     fn area(&self, item: usize) -> [u64; 2] {
         let area = u128::from(self.sizes[item]) * u128::from(self.durations[item]);
@@ -223,8 +223,8 @@ impl Measures<'_> {
     }
 }
 
-/// Returns the position of each name in sorted order. Returns `None` if the names are already
-/// sorted. Returns `None` if there are too many names for a second plan with each heuristic.
+/// Returns each name's position in sorted order. Returns `None` if the names are already sorted.
+/// Returns `None` if there are too many names for a second plan with each heuristic.
 // Uncounted: the loop needs no counter because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

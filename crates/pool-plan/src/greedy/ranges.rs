@@ -14,7 +14,7 @@ pub(crate) struct Ranges {
     /// The only range of the set, if `many` is empty. If the set is empty, this range contains no
     /// bytes.
     one: (u64, u64),
-    /// All ranges of the set, if the set contains several.
+    /// All of the set's ranges, if the set contains several.
     many: Vec<(u64, u64)>,
 }
 
@@ -66,7 +66,7 @@ impl Ranges {
         self.many.clear();
     }
 
-    /// Returns the ranges of the set.
+    /// Returns the set's ranges.
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
         match (&*self.many, self.one) {
             ([], (start, end)) if start == end => &[],

@@ -29,8 +29,7 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each position in the order, the lowest possible total cost of the buffers from this
-    /// position on.
+    /// For each position in the order, the lowest possible total cost of the buffers from there on.
     asked_after: Vec<i128>,
     /// For each memory, an earlier memory that can replace it, if there is one. The earlier memory
     /// has the same capacity and costs, and is allowed for the same buffers.

@@ -8,7 +8,7 @@ use super::problem::MemoryProblem;
 /// A problem, and the sections into which its time is divided.
 pub(super) struct Instance<'a> {
     pub(super) problem: &'a MemoryProblem,
-    /// The start times of the sections, in ascending order.
+    /// The sections' start times in ascending order.
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,

@@ -9,7 +9,7 @@ use crate::plan::as_float;
 pub struct MemoryPlan {
     /// The memory and offset of each buffer, in the problem's order.
     pub placements: Vec<Placement>,
-    /// The cost of the plan, and a lower bound on this cost.
+    /// The plan's cost, and a lower bound on this cost.
     pub certificate: MemoryCertificate,
 }
 
@@ -17,7 +17,7 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
-    /// The peak of each memory, which is the offset just past its highest used byte.
+    /// Each memory's peak, which is the offset just past its highest used byte.
     pub peaks: Vec<u64>,
     /// The plan's cost, which is the total cost of all memories' bytes plus the total cost of all
     /// buffers' traffic.

@@ -61,8 +61,8 @@ impl Proof {
     }
 }
 
-/// Computes the best lower bound that the subgradient method finds. `cost` is the cost of a known
-/// plan, which no lower bound can exceed.
+/// Computes the best lower bound that the subgradient method finds. `cost` is a known plan's cost,
+/// which no lower bound can exceed.
 // Uncounted: the loop needs no counter because the function checks the clock after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));

@@ -99,7 +99,7 @@ impl MemoryProblem {
         Ok(cost)
     }
 
-    /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
+    /// Returns the cost of a plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is a buffer in a memory

@@ -1,6 +1,6 @@
 //! Local search over assignments of buffers to memories. A move assigns a buffer to another memory
-//! or swaps the memories of two buffers. The cost of an assignment is estimated from the live bytes
-//! in each memory.
+//! or swaps the memories of two buffers. An assignment's cost is estimated from the live bytes in
+//! each memory.
 
 use crate::random::Random;
 use crate::work::Limit;
@@ -11,7 +11,7 @@ use super::loads::Loads;
 /// The number of moves between two checks of the clock.
 const MOVES_A_LOOK: usize = 256;
 
-/// An assignment of buffers to memories, with the live bytes of each memory.
+/// An assignment of buffers to memories, with each memory's live bytes.
 pub(super) struct Assignment<'a> {
     instance: &'a Instance<'a>,
     pub(super) memory_of: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) struct Assignment<'a> {
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
-    /// Creates an assignment with the given limits on the live bytes of each memory.
+    /// Creates an assignment with the given limits on each memory's live bytes.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         memory_of: Vec<usize>,

@@ -293,7 +293,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan or a new assignment, and packs the memories of the
+    /// Improves the assignment of the best plan or a new assignment, then packs the memories of the
     /// improved assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;

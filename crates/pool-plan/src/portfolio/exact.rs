@@ -31,10 +31,10 @@ const STEPS_UNWATCHED: u64 = 256;
 /// The work that a search does between two checks of the clock, measured in items and sections. A
 /// search needs about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round, measured in items and sections, if there are at most
+/// The maximum work of a search in a round, measured in items and sections, for at most
 /// [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round, measured in items and sections, if there are more than
+/// The maximum work of a search in a round, measured in items and sections, for more than
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
@@ -44,7 +44,7 @@ pub(super) const FEW_ITEMS: usize = 512;
 /// The maximum number of items for which most of a round's time is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
-/// The outcome of a search after one round.
+/// A search's outcome after one round.
 pub(super) enum Searched {
     /// A plan within the capacity was found.
     Plan(Vec<u64>),

@@ -37,7 +37,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
+    /// Returns the plan that places the buffers in an earlier plan's order. Without an earlier
     /// plan, the function returns the first recipe's plan. The first plan has no time limit.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
@@ -85,9 +85,9 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// The computation of a plan is aborted as soon as the plan is certain to be no better than the
-    /// best plan so far. The best plan therefore does not depend on how many plans are computed at
-    /// the same time.
+    /// The computation of a plan is aborted as soon as the plan is certain not to beat the best
+    /// plan so far. The best plan therefore does not depend on how many plans are computed at the
+    /// same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -163,7 +163,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 enum Made {
     /// The plan was completed.
     Plan {
-        /// The placement order of the items.
+        /// The items' placement order.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,

@@ -2,8 +2,8 @@
 //! portfolio runs rounds of exact search and local search until the budget ends.
 //!
 //! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
-//! threads there are or how fast they run. The results are processed in the order of the tasks. The
-//! available time affects only the number of rounds, not their results.
+//! threads there are or how fast they run. The results are processed in task order. The available
+//! time affects only the number of rounds, not their results.
 
 mod exact;
 mod heuristics;
@@ -59,10 +59,10 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// A function that plans a reduced problem, which is derived from this problem and has fewer
     /// items.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem. If no instance lists the conflicts between items,
-    /// repairs use the overlaps to find them.
+    /// An interval problem's overlaps. If no instance lists the conflicts between items, repairs
+    /// use the overlaps to find them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
-    /// The exact lower bound of the problem.
+    /// The problem's exact lower bound.
     pub(crate) bound: Bound,
     /// The time when planning started. The time spent on the lower bound also counts toward the
     /// budget.
@@ -85,8 +85,8 @@ where
         let left = self.options.budget.saturating_sub(first_plan);
         // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // The first plan of the reduced problem is always completed, because it takes less time
-        // than the first plan of the whole problem.
+        // The reduced problem's first plan is always completed, because it takes less time than the
+        // whole problem's first plan.
         if budget < first_plan {
             return;
         }

@@ -15,8 +15,8 @@ pub(super) struct Book<'a> {
 }
 
 impl<'a> Book<'a> {
-    /// Creates the bookkeeping of an empty plan. If the sections are unordered, all boundaries
-    /// between sections count as crossed, so the problem is never split.
+    /// Creates an empty plan's bookkeeping. If the sections are unordered, all boundaries between
+    /// sections count as crossed, so the problem is never split.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(super) fn new(instance: &'a Instance) -> Self {

@@ -89,7 +89,7 @@ impl Instance {
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
     /// The first section is `witness`. For each item, the instance also contains a section with
-    /// this item and a heavy set of other items. All items of a section conflict with each other.
+    /// this item and a heavy set of other items. All of a section's items conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,

@@ -13,7 +13,7 @@ use super::witness::{self, Witnessed};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset just
 /// past the highest byte that any buffer occupies.
 ///
 /// # Errors
