@@ -28,13 +28,13 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block type of an adaptor's inner backend, which the adapted backend also uses.
+/// The block type of an adaptor's inner backend, also used by the adapted backend.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view type of an adaptor's inner backend, which the adapted backend also uses.
+/// The exclusive view type of an adaptor's inner backend, also used by the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type of an adaptor's inner backend, which the adapted backend also uses.
+/// The shared view type of an adaptor's inner backend, also used by the adapted backend.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
@@ -191,7 +191,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     }
 }
 
-/// The error type of an adapted backend.
+/// An adapted backend's error type.
 #[derive(Error)]
 pub enum AdaptedError<A: Adaptor> {
     /// The test refused an allocation.

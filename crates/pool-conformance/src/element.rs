@@ -250,7 +250,7 @@ pub enum Kind {
     F32,
     /// `f64`, which has the size of a word.
     F64,
-    /// `[u8; 3]`, whose size does not divide the size of a word.
+    /// `[u8; 3]`, whose size does not divide the word size.
     ThreeBytes,
     /// `[f32; 3]`, whose size is not a multiple of the word size.
     Vector,

@@ -136,7 +136,7 @@ pub enum Fault {
     Overlaps {
         /// The new block's address.
         address: usize,
-        /// The size of the new block, in bytes.
+        /// The new block's size in bytes.
         bytes: usize,
     },
     /// Work accessed a block after the block had been freed.
@@ -148,7 +148,7 @@ pub enum Fault {
     Beyond {
         /// The address of the block.
         address: usize,
-        /// The size of the block, in bytes.
+        /// The block's size in bytes.
         bytes: usize,
         /// The offset, from the start of the block, at which the access would have ended.
         end: usize,

@@ -12,7 +12,7 @@ use crate::barrier::barrier_on_all_threads;
 use crate::block;
 use crate::error::CpuError;
 
-/// A backend for host memory. `Cpu` is a zero-sized marker type that names the backend of a pool.
+/// A backend for host memory. `Cpu` is a zero-sized marker type that names a pool's backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 

@@ -5,7 +5,7 @@
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
 
-/// The alignment of every block, in bytes.
+/// Every block's alignment in bytes.
 pub(crate) const ALIGN: usize = 64;
 
 /// The size of a huge page in bytes, which is also the size of the smallest mapped block.
@@ -46,9 +46,9 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Discards the whole pages of a block that begin at or after the byte offset `from`. The addresses
-/// of these pages stay valid. Returns the number of discarded bytes. After the call, all bytes of
-/// the discarded pages are zero. This function does nothing for a block allocated by the global
+/// Discards the whole pages of a block that begin at or after the byte offset `from`. These pages'
+/// addresses stay valid. Returns the number of discarded bytes. After the call, all bytes of the
+/// discarded pages are zero. This function does nothing for a block allocated by the global
 /// allocator.
 ///
 /// # Safety

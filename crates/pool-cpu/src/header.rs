@@ -1,5 +1,5 @@
 //! Defines the `ndarray` headers of arrays with a dynamic rank, which the pool caches together with
-//! the shapes.
+//! their shapes.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -155,8 +155,8 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. The previous user of a
-/// header may have changed it in place.
+/// Returns `true` if a header still describes the given block and shape. A header's previous user
+/// may have changed it in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
 /// `slice_collapse`). `ndarray`'s methods derive each new address from the existing one, so safe

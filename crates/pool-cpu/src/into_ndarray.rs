@@ -16,7 +16,7 @@ use pool_core::{DynamicShape, NdView};
 /// assert_eq!(matrix.sum(), 8.0);
 /// ```
 pub trait IntoNdarray {
-    /// The type of the `ndarray` view.
+    /// The `ndarray` view type.
     type View;
 
     /// Converts the array into an `ndarray` view of the same elements.

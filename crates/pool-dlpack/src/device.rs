@@ -1,4 +1,4 @@
-//! Exports arrays in the memory of a CUDA device as tensors, and imports such tensors.
+//! Exports arrays in CUDA device memory as tensors, and imports such tensors.
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
 //! consumer's stream waits for the array's stream when an array is exported. The caller of an
@@ -62,8 +62,8 @@ where
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A tensor that another library created in the memory of a CUDA device. cudarc accepts the tensor
-/// as a slice.
+/// A tensor that another library created in CUDA device memory. cudarc accepts the tensor as a
+/// slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
 /// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
@@ -126,13 +126,13 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the lengths of the tensor's axes. The slice is empty for a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Returns the device address of the elements, or 0 if the tensor is empty.
+    /// Returns the elements' device address, or 0 if the tensor is empty.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address

@@ -77,9 +77,9 @@ pub enum TensorError {
          tensor into aligned memory first"
     )]
     Misaligned {
-        /// The address of the first element.
+        /// The first element's address.
         address: u64,
-        /// The alignment of an element, in bytes.
+        /// An element's alignment in bytes.
         align: usize,
     },
 

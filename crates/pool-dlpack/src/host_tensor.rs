@@ -114,7 +114,7 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
 }
 
 impl<T> HostTensor<T> {
-    /// Returns the lengths of the tensor's axes. The slice is empty if the tensor is a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape

@@ -71,7 +71,7 @@ pub enum PlanError {
         id: String,
         /// The buffer's size in bytes.
         size: u64,
-        /// The total size of all preceding buffers, in bytes.
+        /// The total size of all preceding buffers in bytes.
         sum: u64,
     },
     /// Two buffers have the same name.
@@ -212,7 +212,7 @@ pub enum PlanError {
         /// The memory's name or index.
         memory: String,
     },
-    /// The costs are too large, because a plan could cost more than `i64::MAX`.
+    /// The costs are too large because a plan could cost more than `i64::MAX`.
     #[error(
         "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
          maximum of {}",
@@ -223,7 +223,7 @@ pub enum PlanError {
         memory: String,
         /// The memory's cost per byte.
         cost: u64,
-        /// The total size of all buffers, in bytes.
+        /// The buffers' total size in bytes.
         amount: u64,
     },
     /// The options set a capacity, although each memory in the problem has its own capacity.

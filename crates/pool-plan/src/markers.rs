@@ -8,8 +8,8 @@ use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker that may precede its buffer's alloc marker. The position of each marker is its
-/// position in the order of operations.
+/// A free marker that may precede its buffer's alloc marker. A marker's position is its index in
+/// the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,

@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 pub struct Memory {
     /// The memory's name, which must be unique in the problem.
     pub name: String,
-    /// The size of the memory in bytes, or `None` if the size is unlimited.
+    /// The memory's size in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
     /// The cost of each byte below the end of the highest buffer in the memory.
@@ -32,7 +32,7 @@ impl Memory {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
     /// The lifetime, size and alignment. A fixed offset is relative to the start of `memory`. If
-    /// `memory` is `None`, the offset is relative to the start of the only allowed memory.
+    /// `memory` is `None`, the offset is relative to the start of the only permitted memory.
     pub buffer: Buffer,
     /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,

@@ -296,7 +296,7 @@ impl HappensBeforeProblem {
     }
 }
 
-/// A topological order of a graph's operations, stored as the position of each operation.
+/// A topological order of a graph's operations, stored as each operation's position.
 struct Positions {
     operations: Operations,
     places: Vec<i64>,
@@ -317,7 +317,7 @@ impl Positions {
         Ok(Self { operations, places })
     }
 
-    /// Returns the position of an operation in the order.
+    /// Returns an operation's position in the order.
     fn at(&self, operation: usize) -> i64 {
         self.places[self.operations.index(operation)]
     }
@@ -365,7 +365,7 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
 }
 
 /// Returns the pairs of mutually unordered items and each item's number of such pairs. The number
-/// includes the item's pair with itself. The result reuses the memory of the order relation.
+/// includes the item's pair with itself. The result reuses the order relation's memory.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

@@ -116,7 +116,7 @@ pub enum Violation {
         /// The memory's capacity in bytes.
         capacity: u64,
     },
-    /// A certificate states a cost that differs from the cost of the plan.
+    /// A certificate states a cost that differs from the plan's cost.
     #[error("the certificate states a cost of {stated}, but the cost of the plan is {found}")]
     WrongCost {
         /// The cost stated by the certificate.

@@ -110,8 +110,8 @@ unsafe impl PoolBackend for Wgpu {
     }
 }
 
-/// Fills the first `bytes` bytes of a block, and the rest of the last word. No view uses the rest
-/// of this word.
+/// Fills the first `bytes` bytes of a block and the rest of the last word. No view uses the rest of
+/// that word.
 ///
 /// # Safety
 ///

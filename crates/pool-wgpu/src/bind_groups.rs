@@ -19,7 +19,7 @@ const NONE: usize = usize::MAX;
 /// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
-/// A cache of the bind groups that a stream has created.
+/// A cache of the bind groups created by a stream.
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,

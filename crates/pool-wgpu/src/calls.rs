@@ -1,9 +1,9 @@
 //! Wraps calls to wgpu and returns their errors as values. Error scopes catch wgpu's errors, and
 //! queries detect whether the device is lost.
 //!
-//! Outside a browser, wgpu reports the loss of a device only to one callback, and this callback
-//! belongs to the user. No call on a lost device returns an error that reports the loss. The module
-//! therefore queries the device.
+//! Outside a browser, wgpu reports a lost device only to one callback, and this callback belongs to
+//! the user. No call on a lost device returns an error that reports the loss. The module therefore
+//! queries the device.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
 //! can wait for this promise, and the event loop runs them.
@@ -42,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference, because it exists as long as the device.
+            // The callback stores only a weak reference, because it lives as long as the device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {

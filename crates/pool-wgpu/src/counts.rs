@@ -1,4 +1,4 @@
-//! Counts the calls to wgpu that a stream makes.
+//! Counts a stream's calls to wgpu.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

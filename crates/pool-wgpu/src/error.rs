@@ -35,8 +35,8 @@ pub enum WgpuError {
          closure passed to `record`, has returned"
     )]
     Reentered,
-    /// The thread is ending. The call was made in the destructor of a thread-local variable, in
-    /// which wgpu cannot be called.
+    /// The thread is ending. The call was made in the destructor of a thread-local variable, where
+    /// wgpu cannot be called.
     #[error(
         "wgpu cannot be called while a thread destroys its thread-local variables: drop all values \
          that use the stream before the thread's function returns, or send them to another thread"

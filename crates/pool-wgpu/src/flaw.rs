@@ -58,7 +58,7 @@ thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// Runs `code` while all streams of this thread make the given mistake.
+/// Runs `code` while all of this thread's streams make the given mistake.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     /// A guard that removes the planted mistake when it is dropped, even if the code panics.
@@ -158,7 +158,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Submits commands immediately, so that they run before the commands of the batch.
+    /// Submits commands immediately, so that they run before the batch's commands.
     fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let calls = &self.setup.calls;
         let mut encoder = calls.device.create_command_encoder(&Default::default());

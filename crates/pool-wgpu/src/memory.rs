@@ -78,7 +78,7 @@ impl WgpuBlock {
         self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
     }
 
-    /// Returns the record of the block, or `None` if the block belongs to an empty slot.
+    /// Returns the block's record, or `None` if the block belongs to an empty slot.
     ///
     /// # Safety
     ///

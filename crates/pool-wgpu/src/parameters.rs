@@ -43,7 +43,7 @@ impl BatchParameters {
 }
 
 impl Parameters {
-    /// Creates the uniform buffer for the parameters of all batches.
+    /// Creates the uniform buffer for all batches' parameters.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Parameters {
         Ok(Self { buffer, group })
     }
 
-    /// Writes the parameters of the next batch to the uniform buffer.
+    /// Writes the next batch's parameters to the uniform buffer.
     pub(crate) fn write(&self, queue: &wgpu::Queue, parameters: &BatchParameters) {
         if !parameters.0.is_empty() {
             queue.write_buffer(&self.buffer, PARAMETER_BYTES as u64, &parameters.0);

@@ -168,8 +168,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Asks wgpu to map the buffers of a submitted batch after the device has finished using them.
-    /// A buffer becomes idle after it has been mapped.
+    /// Asks wgpu to map a submitted batch's buffers after the device has finished using them. A
+    /// buffer becomes idle after it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

@@ -30,10 +30,9 @@ use crate::turn::Turns;
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when there are 512 of them, when a view is read, or when
-/// [`submit`](Self::submit) is called. Commands that have not been submitted are never executed if
-/// the last clone and the last pool of a stream are dropped. A thread that is ending cannot free
-/// buffers. The buffers of an ending thread's pools are freed when any stream next allocates a
-/// buffer.
+/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed if the last clone
+/// and the last pool of a stream are dropped. A thread that is ending cannot free buffers. The
+/// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
@@ -215,9 +214,9 @@ impl Stream {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. The storage bindings of the kernel must be
-    /// declared as `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters
-    /// must be declared as `@group(1) @binding(0) var<uniform>`, and must have at most
+    /// Compiles an entry point of a WGSL source. The kernel's storage bindings must be declared as
+    /// `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters must be
+    /// declared as `@group(1) @binding(0) var<uniform>`, and must have at most
     /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
     ///
     /// # Errors
@@ -241,8 +240,8 @@ impl Stream {
     /// The stream creates a bind group when a kernel first uses these bindings. Kernels with the
     /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
     /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
-    /// bytes of the kernel's uniform variable, in the layout that WGSL defines. If `parameters` is
-    /// shorter than the uniform variable, the remaining bytes are zero.
+    /// bytes of the kernel's uniform variable, in the WGSL layout. If `parameters` is shorter than
+    /// the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
     ///
@@ -383,7 +382,7 @@ impl Stream {
         })?
     }
 
-    /// Returns the parts of the stream that never change, such as the device's limits.
+    /// Returns the stream's unchanging parts, such as the device's limits.
     pub(crate) fn setup(&self) -> &Setup {
         &self.shared.setup
     }

@@ -13,8 +13,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that one thread uses at a time, together with notes from other threads for the next user
-/// of the state.
+/// State used by one thread at a time, together with notes from other threads for the state's next
+/// user.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
     place: Mutex<Place<S>>,

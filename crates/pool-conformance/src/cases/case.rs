@@ -35,7 +35,7 @@ enum Body<P: Probe> {
 pub enum Ending {
     /// Every check in the case passed.
     Passed,
-    /// An acquire returned an error, because the backend refused an allocation.
+    /// An acquire returned an error because the backend refused an allocation.
     Refused,
     /// The backend panicked during an allocation, as the case requested.
     Panicked,

@@ -8,7 +8,7 @@ pub(crate) enum ViewFlaw {
     Nothing,
     /// The second part of a split starts one element too late.
     PartsLate,
-    /// A shared part exposes a pointer to the start of the block instead of the start of the part.
+    /// A shared part exposes a pointer to the start of the block instead of the part's start.
     LendsStart,
     /// If a view is split past its end, the first part is the whole view.
     SplitsAnywhere,

@@ -1,4 +1,4 @@
-//! A queue that stores commands until the next wait. During a wait, the commands run one by one, in
+//! A queue that stores commands until the next wait. During a wait, the commands run one by one in
 //! the order in which they were enqueued. Work that other queues enqueue on a block runs as late as
 //! possible.
 

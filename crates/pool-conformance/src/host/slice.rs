@@ -22,7 +22,7 @@ pub(crate) struct Extent {
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,
-    /// The number of bytes that the acquire requested, counted from the start of the block.
+    /// The number of bytes requested by the acquire, relative to the start of the block.
     pub(crate) asked: usize,
 }
 

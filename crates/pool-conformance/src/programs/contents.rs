@@ -19,14 +19,14 @@ pub(super) enum Contents {
 /// The bytes left by earlier uses in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The end of the marked bytes, counted from the start of the block. A read with recycled
+    /// The end of the marked bytes, relative to the start of the block. A read with recycled
     /// contents resets this number to 0.
     marked: usize,
     /// The bytes that a read zeroed because they were marked, and that have not been written since.
     zeroed: Range<usize>,
 }
 
-/// The bytes of a recycled view that must be zero. All offsets are counted from the start of the
+/// The bytes of a recycled view that must be zero. All offsets are relative to the start of the
 /// view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {

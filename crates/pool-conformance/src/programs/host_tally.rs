@@ -1,5 +1,5 @@
-//! The number of calls to the host's acquire methods in random programs, and the number of bytes
-//! that these calls have left behind.
+//! Counts of the calls to the host's acquire methods in random programs, and of the bytes that
+//! these calls left behind.
 
 use std::ops::AddAssign;
 

@@ -21,8 +21,8 @@ fn context() -> Result<DeviceStream, CudaError> {
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and asks all other threads to free the memory of
-/// their idle pools. Returns the number of bytes freed.
+/// Frees the memory of this thread's idle pools, and asks all other threads to do the same. Returns
+/// the number of bytes freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();
     idle_pools::trim::<Cuda>().plus(idle_pools::trim::<Stacked<Cuda>>()).bytes

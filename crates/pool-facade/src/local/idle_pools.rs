@@ -73,8 +73,8 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
 /// nothing if the thread has never created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// This thread's record in the registry of all threads. The record is `None` if the backend's
-    /// access is not shared, or if the thread has not created a pool yet.
+    /// This thread's record in the registry. The record is `None` if the backend's access is not
+    /// shared, or if the thread has not created a pool yet.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 

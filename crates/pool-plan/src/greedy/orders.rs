@@ -53,7 +53,7 @@ pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync
 /// The items' measures, which determine the orders of greedy plans. Each vector of measures
 /// contains one number per item.
 pub(crate) struct Measures<'a> {
-    /// The size of each item in bytes.
+    /// Each item's size in bytes.
     pub(crate) sizes: Vec<u64>,
     /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
@@ -111,8 +111,8 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // The order by start is the fastest order, because the placer needs the free ranges at
-            // only one time.
+            // The order by start is the fastest, because the placer needs the free ranges at only
+            // one time.
             (Start, Best, Place),
             // The recipes are ordered by their effect on the mean peak of 149 problems from 30
             // families. Combined with the earlier recipes, each recipe lowers the mean peak more
@@ -191,9 +191,9 @@ impl Measures<'_> {
     /// items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items that are placed before a given item are no higher than in the earlier plan.
-    /// Any of these items that conflicts with the given item was already below it in the earlier
-    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    /// plan. All items placed before a given item are no higher than in the earlier plan. Any of
+    /// these items that conflicts with the given item was already below it in the earlier plan.
+    /// Unless there are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // earlier plan that the caller has supplied.
     pub(crate) fn last_order(&self) -> Option<Order> {

@@ -97,7 +97,7 @@ pub(crate) struct Room {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The highest end of all ranges that have been passed to the search.
+    /// The highest end of all ranges passed to the search so far.
     free_from: u64,
     best: Option<u64>,
     /// The surplus bytes of the free range that contains `best`. The search ignores every free

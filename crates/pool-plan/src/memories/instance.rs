@@ -61,7 +61,7 @@ impl<'a> Instance<'a> {
         self.problem.buffers()[buffer].choices()
     }
 
-    /// Returns the size of a buffer.
+    /// Returns a buffer's size.
     pub(super) fn size(&self, buffer: usize) -> u64 {
         self.problem.buffers()[buffer].buffer.size
     }

@@ -96,7 +96,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
         let all = u64::MAX >> (64 - memories.len());
         (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
     };
-    // The smallest set of memories that is too small gives the clearest error.
+    // The smallest set of memories that is too small produces the clearest error.
     sets.sort_by_key(|set| set.count_ones());
     for set in sets {
         let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);

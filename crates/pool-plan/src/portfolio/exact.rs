@@ -55,7 +55,7 @@ pub(super) enum Searched {
     Failures(Vec<u64>),
 }
 
-/// The number of the search, the number of the round, and the seed for random choices.
+/// The search's number, the round's number, and the seed for random choices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) task: usize,

@@ -7,7 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The sort keys of the items. `MiniMalloc` tries the same three sort orders in succession.
+/// The items' sort keys. `MiniMalloc` tries the same three sort orders in succession.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Sorts items by lifetime, then by area, then by crowded sections.
@@ -46,8 +46,8 @@ impl<'a> Ranker<'a> {
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// Returns one of the [`LASTING`] orders for searches without random choices. The orders of all
-    /// heuristics come first. The orders recomputed for each part of the problem come last.
+    /// Returns one of the [`LASTING`] orders for searches without random choices. All heuristics'
+    /// orders come first. The orders recomputed for each part of the problem come last.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -102,7 +102,7 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns the sort key of an item for an order in which items in crowded sections come first. The
+/// Returns an item's sort key for an order in which items in crowded sections come first. The
 /// second value of the result is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
@@ -134,8 +134,8 @@ impl Ranks {
     }
 
     /// Sorts the items of one part of the problem, given the total size of each section's unplaced
-    /// items. If the order has changed, the function updates the ranks of the items and appends
-    /// their former ranks to `before`.
+    /// items. If the order has changed, the function updates the items' ranks and appends their
+    /// former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,

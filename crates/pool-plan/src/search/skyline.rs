@@ -48,7 +48,7 @@ pub(super) struct Skyline<'a> {
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
     sections: Vec<Section>,
-    /// The accumulated failure weight of each section.
+    /// Each section's accumulated failure weight.
     weights: Vec<f64>,
     /// The weight that the next failure adds.
     increment: f64,

@@ -6,8 +6,8 @@
 //! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
-//! floor, so their total size must fit between the floor and the capacity. If an item of the
-//! section has been raised, a stronger check applies, because no unplaced item can begin below its
+//! floor, so their total size must fit between the floor and the capacity. If one of the section's
+//! items has been raised, a stronger check applies, because no unplaced item can begin below its
 //! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
 //! section's spare room can make the stack too high, so only these items are sorted.

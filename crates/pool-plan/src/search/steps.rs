@@ -1,4 +1,4 @@
-//! The common interface of the exact searches. Each search is a state machine that runs for a given
+//! The exact searches' common interface. Each search is a state machine that runs for a given
 //! number of steps at a time.
 
 /// The state of a search for a plan within its capacity.
@@ -10,7 +10,7 @@ pub(crate) enum Outcome {
     Exhausted,
     /// The search has neither found a plan nor proved that none exists.
     Paused,
-    /// The search stopped without a result, because its path from the root would have needed too
+    /// The search stopped without a result because its path from the root would have needed too
     /// much memory.
     Abandoned,
 }

@@ -147,7 +147,7 @@ fn check_sharing(
 struct ByStart {
     /// Each buffer's byte range and its position in the original list.
     ranges: Vec<(Range, usize)>,
-    /// The size of the largest buffer, in bytes.
+    /// The largest buffer's size in bytes.
     largest: u64,
 }
 

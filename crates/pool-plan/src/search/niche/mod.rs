@@ -30,7 +30,7 @@ use crate::adjacency::index;
 use crate::plan::as_float;
 use crate::random::Random;
 
-/// The number of dead ends before the first restart of the search.
+/// The number of dead ends before the search's first restart.
 const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
