@@ -224,7 +224,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
         // borrowed exclusively for `'s`. A `HostBackend` block is sufficiently aligned for every
         // element type.
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
@@ -236,7 +236,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s [T]> {
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
         // only read during `'s`. A `HostBackend` block is sufficiently aligned for every element
         // type.
         let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
@@ -247,7 +247,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         ORDERED.with_borrow_mut(|ordered| {
             // SAFETY: a view was created for the block, so the block contains at least one byte.
             // The block's first byte is initialized, as `first_bytes_at_reuse` requires, and the
-            // caller promises that no view of the block exists.
+            // caller guarantees that no view of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
         // SAFETY: the caller upholds the contract of `reuse`, and `B` has no further requirements.

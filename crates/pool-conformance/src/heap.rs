@@ -95,7 +95,7 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s mut [T] {
         let _ = slot;
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
         // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`, and a view of
         // the dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
@@ -106,7 +106,7 @@ unsafe impl PoolBackend for HeapBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
         // only read during `'s`. `align_block` has aligned the block for `T`, and a view of the
         // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
@@ -122,8 +122,8 @@ unsafe impl PoolBackend for HeapBackend {
         value: u8,
         bytes: usize,
     ) -> Result<(), RefusalError> {
-        // SAFETY: the caller promises that the block contains `bytes` bytes and that no view of it
-        // exists.
+        // SAFETY: the caller guarantees that the block contains `bytes` bytes and that no view of
+        // it exists.
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
     }
@@ -135,10 +135,10 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> Result<(), RefusalError> {
         for index in 0..length {
-            // SAFETY: the caller promises that the block contains `length` elements.
+            // SAFETY: the caller guarantees that the block contains `length` elements.
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: the address lies within the block and is aligned for `T`. The caller promises
-            // that no view of the block exists.
+            // SAFETY: the address lies within the block and is aligned for `T`. The caller
+            // guarantees that no view of the block exists.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -150,7 +150,7 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller promises that the block contains `source.len()` elements. The block
+        // SAFETY: the caller guarantees that the block contains `source.len()` elements. The block
         // does not overlap `source`, because no live slice overlaps a block that has no view.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())

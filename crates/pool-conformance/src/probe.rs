@@ -76,9 +76,9 @@ pub trait Probe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work. A backend's users do not wait either
-    /// after they enqueue a kernel or a copy. The work may run at any time before the next wait, on
-    /// the queue of the view's pool.
+    /// the view's length. The call does not wait for the work. Code that uses a backend also does
+    /// not wait after it enqueues a kernel or a copy. The work may run at any time before the next
+    /// wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
     /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies

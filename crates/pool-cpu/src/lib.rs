@@ -1,4 +1,4 @@
-//! A backend for pools in host memory, called [`Cpu`].
+//! The [`Cpu`] backend for pools in host memory.
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
 //! register. On Linux, blocks of 2 MiB or more are mapped at 2 MiB boundaries. Mapped blocks use

@@ -409,7 +409,7 @@ impl AnySlot {
 /// The bytes must represent a `SlotRef<B>`, and the caller must uphold the requirements of
 /// [`SlotRef::arm`].
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
-    // SAFETY: the caller promises that the bytes represent a `SlotRef<B>`.
+    // SAFETY: the caller guarantees that the bytes represent a `SlotRef<B>`.
     let slot: SlotRef<B> = unsafe { transmute_copy(&slot) };
     // SAFETY: the caller upholds the contract of `SlotRef::arm`.
     unsafe { slot.arm() };

@@ -171,8 +171,8 @@ unsafe impl Adaptor for DeferredLiar {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
         // SAFETY: the caller guarantees everything that the called methods require.
@@ -186,8 +186,8 @@ unsafe impl Adaptor for DeferredLiar {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = usize::from(lie == Lie::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires, and a queue

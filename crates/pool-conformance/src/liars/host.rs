@@ -78,8 +78,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
         let length = length - usize::from(short).min(length);
@@ -93,8 +93,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are

@@ -11,7 +11,7 @@ use crate::work::Limit;
 
 use super::instance::Instance;
 
-/// The maximum number of steps of the subgradient method.
+/// The maximum number of steps in the subgradient method.
 const MOST_STEPS: usize = 600;
 /// The maximum number of passes over buffers and sections, counted over all steps of the
 /// subgradient method.

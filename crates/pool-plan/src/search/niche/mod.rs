@@ -18,8 +18,8 @@
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
 //! the search may choose any section. This freedom is the advantage of a niche search over a search
 //! that places items in order of their offsets. The niche search focuses on the sections that
-//! failed most often (weighted degrees, Boussemart et al. 2004). The search does not repeat the
-//! failures of these sections for each arrangement of distant sections. The search restarts with
+//! failed most often (weighted degrees, Boussemart et al. 2004). The search then does not repeat
+//! these sections' failures for each arrangement of distant sections. The search restarts with
 //! other preferences after a number of dead ends, and this number increases with each restart.
 //! Failure weights are kept for a number of restarts and then reset.
 
