@@ -1,5 +1,5 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner backend, except
-//! for the methods that an [`Adaptor`] overrides. An adaptor can watch or limit another backend, or
+//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
+//! the methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner backend, or
 //! make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
@@ -15,8 +15,8 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend that an adaptor defines. A value of the adaptor type is used as the context of the
-/// adapted backend.
+/// The backend that an adaptor defines. A value of the adaptor type serves as the adapted backend's
+/// context.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {
@@ -28,33 +28,33 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block type of an adaptor's inner backend, which the adapted backend also uses.
+/// The block type of an adaptor's inner backend, also used by the adapted backend.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view type of an adaptor's inner backend, which the adapted backend also uses.
+/// The exclusive view type of an adaptor's inner backend, also used by the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type of an adaptor's inner backend, which the adapted backend also uses.
+/// The shared view type of an adaptor's inner backend, also used by the adapted backend.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and every
-/// method that is not overridden calls the inner backend.
+/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and all
+/// other methods call the inner backend.
 ///
 /// # Safety
 ///
 /// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
-///   backend whose purpose is to test a test suite may violate the contract, as long as it does not
+///   backend that exists to test a test suite may violate the contract, as long as it does not
 ///   misuse memory.
-/// - The views of the inner backend must not use their [`SlotRef`], unless the adaptor overrides
-///   `view` and `view_ref`.
+/// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
+///   and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The type of the descriptor that is stored with a cached shape. This type is either the inner
+    /// The type of the descriptor stored with a cached shape. This type is either the inner
     /// backend's descriptor or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
@@ -76,8 +76,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the inner backend requires nothing
-        // more.
+        // SAFETY: the caller upholds the contract of `free`, and the inner backend has no further
+        // requirements.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
 
@@ -126,8 +126,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no further
+        // requirements.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
 
@@ -146,8 +146,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend has no
+        // further requirements.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -166,8 +166,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the inner backend requires nothing
-        // more.
+        // SAFETY: the caller upholds the contract of `fill`, and the inner backend has no further
+        // requirements.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
 
@@ -185,13 +185,13 @@ pub unsafe trait Adaptor: Sized + 'static {
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend
-        // requires nothing more.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend has no
+        // further requirements.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
 }
 
-/// The error type of an adapted backend.
+/// An adapted backend's error type.
 #[derive(Error)]
 pub enum AdaptedError<A: Adaptor> {
     /// The test refused an allocation.
@@ -211,8 +211,8 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Converts a slot to the slot type of another backend. The converted slot may be passed only to
-/// views that do not use their slot.
+/// Converts a slot to another backend's slot type. The converted slot may be passed only to views
+/// that do not use their slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
@@ -224,7 +224,7 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract. The method passes the inner backend its own context, blocks and views.
+// contract. The method passes only the inner backend's own context, blocks, and views to it.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -247,8 +247,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.free(block, bytes) };
     }
 
@@ -261,8 +261,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method has no
+        // further requirements.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -271,14 +271,14 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method has no
+        // further requirements.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -288,8 +288,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
 
@@ -299,8 +299,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method has no
+        // further requirements.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -309,8 +309,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method
-        // requires nothing more.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method has
+        // no further requirements.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }

@@ -1,5 +1,5 @@
-//! A probe for an adapted backend. The adapted probe uses the inner backend's views and blocks, and
-//! the probe for the inner backend.
+//! A probe for an adapted backend. The adapted probe uses the inner backend's views, blocks, and
+//! probe.
 
 use std::borrow::BorrowMut;
 use std::marker::PhantomData;
@@ -10,9 +10,9 @@ use crate::adapted::{AdaptedBackend, Adaptor};
 use crate::ledger::Ledger;
 use crate::probe::{BackendProbe, Later, SkipReason, View, ViewRef};
 
-/// A probe for the memory of an [`AdaptedBackend`]. To inspect the memory, the probe uses `P`,
-/// which is a probe for the inner backend. Each adaptor is created from a context of the inner
-/// backend and a setting that all adaptors share.
+/// A probe for the memory of an [`AdaptedBackend`]. The probe inspects the memory through `P`, a
+/// probe for the inner backend. Each adaptor is created from a context of the inner backend and a
+/// setting shared by all adaptors.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
     inner: P,
@@ -21,8 +21,8 @@ pub struct AdaptedProbe<P, A, S> {
 }
 
 impl<P, A, S> AdaptedProbe<P, A, S> {
-    /// Creates a probe for adaptors that wrap the backend inspected by `inner`. All adaptors of the
-    /// probe are created with the same setting.
+    /// Creates a probe for adaptors that wrap the backend inspected by `inner`. All of the probe's
+    /// adaptors are created with the same setting.
     #[must_use]
     pub fn new(inner: P, setting: S) -> Self {
         Self { inner, setting, adaptor: PhantomData }

@@ -1,6 +1,6 @@
-//! A host backend whose views can arm their slot with `SlotRef::arm`. The views of a device arm
-//! their slot when they are used in a way that the pool cannot see. After a view has armed its
-//! slot, the backend records the calls to `reuse`.
+//! A host backend whose views can arm their slot with `SlotRef::arm`. A device's views arm their
+//! slot when they are used in ways that the pool cannot observe. After a view has armed its slot,
+//! the backend records the calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,8 +13,8 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the backend does
-/// not use the views of `B`.
+/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the views of `B`
+/// are not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -24,13 +24,12 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first byte of each block that was passed to `reuse`, or `None` if no test records these
-    /// bytes.
+    /// The first byte of each block passed to `reuse`, or `None` if no test records these bytes.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns the result of `body`. The function also returns the first byte that each
-/// block contained when `reuse` was called for it, in the order of the calls.
+/// Runs `body`. Returns the result of `body`. The function also returns the first byte of each
+/// block at the time of its `reuse` call, in call order.
 ///
 /// If `body` causes a call to `reuse`, the block must belong to an [`ArmingBackend`], and its first
 /// byte must be initialized.
@@ -40,7 +39,7 @@ pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     (result, ORDERED.take().unwrap_or_default())
 }
 
-/// A slice of elements, together with the slot that the slice belongs to.
+/// A slice of elements, together with its slot.
 pub struct ArmingView<B: HostBackend, E> {
     elements: E,
     slot: SlotRef<ArmingBackend<B>>,
@@ -188,8 +187,8 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
 }
 
 // SAFETY: the memory comes from `B`, which upholds the contract of `PoolBackend`. A view consists
-// of the slot and a slice of the block's memory. The slice of a view is created from the block's
-// host pointer, whose validity `HostBackend` guarantees.
+// of the slot and a slice of the block's memory. A view's slice is created from the block's host
+// pointer, and `HostBackend` guarantees that this pointer is valid.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;
@@ -212,7 +211,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and `B` requires nothing more.
+        // SAFETY: the caller upholds the contract of `free`, and `B` has no further requirements.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -225,9 +224,9 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
-        // borrowed exclusively for `'s`. A block of a `HostBackend` is sufficiently aligned for
-        // every element type.
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
+        // borrowed exclusively for `'s`. A `HostBackend` block is sufficiently aligned for every
+        // element type.
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -237,9 +236,9 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s [T]> {
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
-        // only read during `'s`. A block of a `HostBackend` is sufficiently aligned for every
-        // element type.
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
+        // only read during `'s`. A `HostBackend` block is sufficiently aligned for every element
+        // type.
         let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -248,10 +247,10 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         ORDERED.with_borrow_mut(|ordered| {
             // SAFETY: a view was created for the block, so the block contains at least one byte.
             // The block's first byte is initialized, as `first_bytes_at_reuse` requires, and the
-            // caller promises that no view of the block exists.
+            // caller guarantees that no view of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller upholds the contract of `reuse`, and `B` requires nothing more.
+        // SAFETY: the caller upholds the contract of `reuse`, and `B` has no further requirements.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -261,7 +260,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and `B` requires nothing more.
+        // SAFETY: the caller upholds the contract of `set_bytes`, and `B` has no further
+        // requirements.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -271,7 +271,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `fill`, and `B` requires nothing more.
+        // SAFETY: the caller upholds the contract of `fill`, and `B` has no further requirements.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -280,8 +280,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and `B` requires nothing
-        // more.
+        // SAFETY: the caller upholds the contract of `copy_from_host`, and `B` has no further
+        // requirements.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

@@ -1,4 +1,4 @@
-//! The element types that the tests use. Each type generates contents from a seed, and calls the
+//! The element types used by the tests. Each type generates contents from a seed, and calls the
 //! acquire methods that only some element types support.
 
 use std::fmt::Debug;
@@ -10,14 +10,14 @@ use pool_core::{
 
 /// An element type whose contents can be recognized in a test.
 pub trait Sample: Element + PartialEq + Debug {
-    /// `true` if arrays of this type may contain recycled contents. The methods of this trait
-    /// return recycled contents only if `RECYCLES` is `true`.
+    /// `true` if arrays of this type may have recycled contents. This trait's methods return
+    /// recycled contents only if `RECYCLES` is `true`.
     const RECYCLES: bool;
 
-    /// Returns element number `index` of the contents that are generated from `seed`.
+    /// Returns the element at `index` of the contents generated from `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Acquires elements with recycled contents, or zeroed elements if recycled bytes may be
+    /// Acquires elements with recycled contents, or zeroed elements if recycled bytes might be
     /// invalid values of this type.
     ///
     /// # Errors
@@ -28,14 +28,13 @@ pub trait Sample: Element + PartialEq + Debug {
         length: usize,
     ) -> AcquireResult<'s, B, Self>;
 
-    /// Acquires elements in the same way as [`recycle`](Self::recycle), but calls the variant that
-    /// panics on failure.
+    /// Acquires elements like [`recycle`](Self::recycle), but panics on failure.
     fn recycle_or_panic<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// Acquires elements in the same way as [`recycle`](Self::recycle), but with a shape.
+    /// Acquires elements like [`recycle`](Self::recycle), but with a shape.
     ///
     /// # Errors
     ///
@@ -45,14 +44,13 @@ pub trait Sample: Element + PartialEq + Debug {
         shape: S,
     ) -> AcquireResult<'s, B, Self, S>;
 
-    /// Acquires elements in the same way as [`recycle_nd`](Self::recycle_nd), but calls the variant
-    /// that panics on failure.
+    /// Acquires elements like [`recycle_nd`](Self::recycle_nd), but panics on failure.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> NdArray<'s, B, Self, S>;
 
-    /// Acquires elements in the same way as [`recycle`](Self::recycle), but from a dynamic pool.
+    /// Acquires elements like [`recycle`](Self::recycle), but from a dynamic pool.
     ///
     /// # Errors
     ///
@@ -63,12 +61,12 @@ pub trait Sample: Element + PartialEq + Debug {
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
-/// The number of elements after which contents repeat. Under Miri, creating an element takes at
+/// The number of elements after which the contents repeat. Under Miri, creating an element takes at
 /// least a microsecond, so contents repeat after 61 elements. No block contains exactly 61
 /// elements.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
-/// Returns the first `length` elements of the contents that are generated from `seed`.
+/// Returns the first `length` elements of the contents generated from `seed`.
 #[must_use]
 pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     let period = length.min(PERIOD);
@@ -252,15 +250,15 @@ pub enum Kind {
     F32,
     /// `f64`, which has the size of a word.
     F64,
-    /// `[u8; 3]`, whose size does not divide the size of a word.
+    /// `[u8; 3]`, whose size does not divide the word size.
     ThreeBytes,
     /// `[f32; 3]`, whose size is not a multiple of the word size.
     Vector,
-    /// Runs code with the element type that a [`Kind`] names.
+    /// Runs code with the element type named by a [`Kind`].
     Wide,
 }
 
-/// Runs code with the type that a [`Kind`] names.
+/// Runs code with the type named by a [`Kind`].
 macro_rules! with_kind {
     ($kind:expr, $element:ident => $body:expr) => {
         match $kind {

@@ -1,6 +1,6 @@
-//! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
-//! every block and can refuse the n-th allocation. The ledger also checks that each block is freed
-//! with the same size that was allocated.
+//! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
+//! block and can refuse the n-th allocation. The ledger also checks that the freed size of each
+//! block equals its allocated size.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use pool_core::{
 
 use crate::ledger::{Ledger, RefusalError};
 
-/// A backend with host memory from the global allocator, which a [`Ledger`] monitors.
+/// A backend with host memory from the global allocator, monitored by a [`Ledger`].
 #[derive(Debug)]
 pub struct HeapBackend;
 
@@ -30,16 +30,16 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Returns the layout of a block. Panics if `bytes` is not a size that a pool may request.
+/// Returns a block's layout. Panics if `bytes` is not a size that a pool may request.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialized with
-// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the same
+// zeros. Blocks do not move, and any thread may free them. `free` deallocates a block with the
 // layout that was used to allocate it, as the ledger verifies. `free` panics only if the pool
-// violated its side of the contract. A panic in `free` makes a test fail, but does not abort the
+// violated its side of the contract. A panic in `free` makes a test fail but does not abort the
 // process. Views are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
@@ -59,7 +59,7 @@ unsafe impl PoolBackend for HeapBackend {
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
         // The address of a block at the very top of the address space is not rounded up, because it
-        // would wrap around to null.
+        // would wrap around to zero.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -95,7 +95,7 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s mut [T] {
         let _ = slot;
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
         // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`, and a view of
         // the dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
@@ -106,7 +106,7 @@ unsafe impl PoolBackend for HeapBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
         // only read during `'s`. `align_block` has aligned the block for `T`, and a view of the
         // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
@@ -122,8 +122,8 @@ unsafe impl PoolBackend for HeapBackend {
         value: u8,
         bytes: usize,
     ) -> Result<(), RefusalError> {
-        // SAFETY: the caller promises that the block contains `bytes` bytes and that no view of it
-        // exists.
+        // SAFETY: the caller guarantees that the block contains `bytes` bytes and that no view of
+        // it exists.
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
     }
@@ -135,10 +135,10 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> Result<(), RefusalError> {
         for index in 0..length {
-            // SAFETY: the caller promises that the block contains `length` elements.
+            // SAFETY: the caller guarantees that the block contains `length` elements.
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: the address lies within the block and is aligned for `T`. The caller promises
-            // that no view of the block exists.
+            // SAFETY: the address lies within the block and is aligned for `T`. The caller
+            // guarantees that no view of the block exists.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -150,14 +150,14 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller promises that the block contains `source.len()` elements. The block
+        // SAFETY: the caller guarantees that the block contains `source.len()` elements. The block
         // does not overlap `source`, because no live slice overlaps a block that has no view.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
-/// A type with the alignment of a block. The dangling block is created from this type.
+/// A type with a block's alignment. The dangling block is created from this type.
 #[repr(align(64))]
 struct BlockAlignment;
 

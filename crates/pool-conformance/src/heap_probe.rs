@@ -8,7 +8,7 @@ use crate::probe::{BackendProbe, SkipReason};
 /// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
-    /// The ledger for the blocks of all contexts.
+    /// The ledger for all contexts' blocks.
     pub ledger: Ledger,
 }
 

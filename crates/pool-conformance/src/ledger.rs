@@ -1,7 +1,6 @@
-//! A ledger for the blocks of a backend. The ledger records the blocks that were allocated and
-//! freed. The ledger also determines which future allocations the test refuses. A backend under
-//! test reports every block to the ledger when memory is allocated and freed, and asks the ledger
-//! before each allocation.
+//! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
+//! The ledger also determines which future allocations the test refuses. A backend under test asks
+//! the ledger before each allocation, and reports every block that it allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -13,8 +12,8 @@ use thiserror::Error;
 use crate::panics::panic_in_allocation;
 
 /// A record of the blocks that a backend has allocated and freed, and a rule for the allocations
-/// that the backend must refuse. A clone refers to the same ledger, so the probe and the contexts
-/// of several pools can share a ledger.
+/// that it must refuse. A clone refers to the same ledger, so the probe and the contexts of several
+/// pools can share it.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -44,10 +43,10 @@ impl Ledger {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// All allocated blocks. The keys are the addresses of the blocks.
+    /// All allocated blocks. The keys are the blocks' addresses.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the addresses
-    /// of the blocks.
+    /// The sizes of freed blocks whose memory has not yet been returned. The keys are the blocks'
+    /// addresses.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -60,9 +59,9 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// The number of blocks that were allocated before this block.
+    /// The number of blocks allocated before this one.
     number: usize,
-    /// The address of the block, if the block is host memory that a test may free at the end.
+    /// The block's address, if the block is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
@@ -74,18 +73,18 @@ unsafe impl Send for BlockEntry {}
 /// pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// The number of blocks that are currently allocated.
+    /// The number of currently allocated blocks.
     pub blocks: usize,
     /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
     /// The number of freed blocks whose memory has not yet been returned.
     pub returning: usize,
-    /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
-    /// was called.
+    /// The largest number of bytes allocated at any one time since the last call to
+    /// [`Ledger::forget_peak`].
     pub peak_bytes: usize,
-    /// The number of requests that were granted.
+    /// The number of granted requests.
     pub allocations: usize,
-    /// The number of requests that were refused, with an error or a panic.
+    /// The number of requests refused with an error or a panic.
     pub refused: usize,
 }
 
@@ -110,7 +109,7 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused to allocate {bytes} bytes")]
 pub struct RefusalError {
-    /// The number of bytes that were requested.
+    /// The number of bytes requested.
     pub bytes: usize,
 }
 
@@ -121,23 +120,23 @@ pub enum Fault {
     /// A block that was not allocated was freed. Either the block was freed twice, or its address
     /// never belonged to a block.
     NotAllocated {
-        /// The address of the memory that was freed.
+        /// The address of the freed memory.
         address: usize,
     },
-    /// The size of a freed block differs from the size that was allocated.
+    /// A freed block's size differs from its allocated size.
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The size that was allocated for the block, in bytes.
+        /// The allocated size of the block, in bytes.
         allocated: usize,
-        /// The size that was passed when the block was freed, in bytes.
+        /// The size passed when the block was freed, in bytes.
         freed: usize,
     },
     /// A new block overlaps an allocated block.
     Overlaps {
-        /// The address of the new block.
+        /// The new block's address.
         address: usize,
-        /// The size of the new block, in bytes.
+        /// The new block's size in bytes.
         bytes: usize,
     },
     /// Work accessed a block after the block had been freed.
@@ -149,9 +148,9 @@ pub enum Fault {
     Beyond {
         /// The address of the block.
         address: usize,
-        /// The size of the block, in bytes.
+        /// The block's size in bytes.
         bytes: usize,
-        /// The offset from the start of the block at which the access would have ended.
+        /// The offset, from the start of the block, at which the access would have ended.
         end: usize,
     },
 }
@@ -205,13 +204,13 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend has allocated a block. `address` is the address of the block, or
-    /// another number that identifies the block.
+    /// Records that a backend has allocated a block. `address` is the block's address, or another
+    /// number that identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
 
-    /// Records a block that was allocated by the global allocator, in the same way as
+    /// Records a block from the global allocator, and otherwise behaves like
     /// [`given`](Self::given).
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
@@ -272,7 +271,7 @@ impl Ledger {
         false
     }
 
-    /// Records that the memory of a freed block has been returned.
+    /// Records that a freed block's memory has been returned.
     pub fn returned(&self, address: usize) {
         let entries = &mut *self.entries();
         if entries.returning.remove(&address).is_none() {
@@ -292,8 +291,7 @@ impl Ledger {
         self.entries().faults.clone()
     }
 
-    /// Returns the number of currently allocated blocks, and the other counts that the ledger
-    /// maintains.
+    /// Returns the number of currently allocated blocks and the ledger's other counts.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
@@ -311,7 +309,7 @@ impl Ledger {
         self.held().bytes
     }
 
-    /// Returns the largest number of bytes that were allocated at any time since the last call to
+    /// Returns the largest number of bytes allocated at any one time since the last call to
     /// [`forget_peak`](Self::forget_peak). Bytes that were freed again during the same call are
     /// included.
     #[must_use]
@@ -325,19 +323,19 @@ impl Ledger {
         held.peak_bytes = held.bytes;
     }
 
-    /// Returns the number of requests that were granted.
+    /// Returns the number of granted requests.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// Returns the number of requests that were refused, with an error or a panic.
+    /// Returns the number of requests refused with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
     }
 
-    /// Returns the start and the size of the block that contains an address.
+    /// Returns the start and size of the block that contains an address.
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -345,8 +343,8 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that contains an address, and the offset of the address in
-    /// the block. The number of a block is unique, even if an earlier block had the same address.
+    /// Returns the number of the block that contains an address and the address's offset in the
+    /// block. A block's number is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -376,7 +374,7 @@ impl Ledger {
         self.entries().settled
     }
 
-    /// Records the reason why the block of an armed slot is reused.
+    /// Records the reason why an armed slot's block is reused.
     ///
     /// # Errors
     ///
@@ -387,7 +385,7 @@ impl Ledger {
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Makes every later call to `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
+    /// Makes all later `reuse` calls fail if `on` is `true`, or succeed if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
@@ -398,7 +396,7 @@ impl Ledger {
         self.entries().reuses.clone()
     }
 
-    /// Removes all blocks from the ledger, and returns the blocks that come from the global
+    /// Removes all blocks from the ledger and returns the blocks that come from the global
     /// allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();

@@ -72,5 +72,5 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 }
 
 // SAFETY: the adaptor passes blocks and parts of blocks to the inner backend without changing them.
-// The adaptor uses the views of the inner backend, which ignore their slot.
+// The adaptor uses the inner backend's views, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::sync::Once;
 
-/// The payload of a planned panic.
+/// A planned panic's payload.
 #[derive(Debug)]
 struct PlannedPanic;
 
@@ -29,7 +29,7 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
 /// The prefix of each message from [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics during an allocation, in the same way as a backend that panics on request.
+/// Panics during an allocation, like a backend that panics on request.
 /// [`Ledger::ask`](crate::Ledger::ask) calls this function.
 ///
 /// # Panics
@@ -45,7 +45,7 @@ pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
     text(payload).starts_with(IN_ALLOCATION)
 }
 
-/// Runs code that may panic deliberately, and returns `None` if the code did so. Any other panic
+/// Runs code that may panic deliberately, and returns `None` if it does. Any other panic
 /// propagates.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
@@ -60,7 +60,7 @@ pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
 ///
 /// # Errors
 ///
-/// Returns the payload of the panic.
+/// Returns the panic's payload.
 pub fn catch_quietly<R>(code: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
@@ -77,7 +77,7 @@ pub fn catch_quietly<R>(code: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Sen
     outcome
 }
 
-/// Returns the message of a panic, or an empty string if the payload is not a string.
+/// Returns a panic's message, or an empty string if the payload is not a string.
 #[must_use]
 pub fn text(payload: &(dyn Any + Send)) -> &str {
     let string = payload.downcast_ref::<String>().map(String::as_str);

@@ -1,7 +1,7 @@
-//! The probe. The probe provides everything that the tests need from a backend in addition to
-//! `PoolBackend`. A probe creates contexts, inspects views, enqueues work on views, and provides
-//! the ledger that counts the backend's blocks. A probe is a separate type, so that the tests of
-//! any crate can define a probe for a backend from another crate.
+//! The probe. The probe provides everything beyond `PoolBackend` that the tests need from a
+//! backend. A probe creates contexts, inspects views, enqueues work on views, and provides the
+//! ledger that counts the backend's blocks. A probe is a separate type, so any crate's tests can
+//! define a probe for another crate's backend.
 
 use std::fmt;
 
@@ -22,8 +22,8 @@ pub type ViewRef<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::View
 /// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as BackendProbe>::Backend as PoolBackend>::Error>;
 
-/// A function that returns the contents of a view at a certain point in the queue. Calling the
-/// function waits until the queue has reached this point.
+/// A function that returns a view's contents at a certain point in the queue. Calling the function
+/// waits until the queue has reached this point.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
 /// The reason why a probe does not support an operation. Cases that need the unsupported operation
@@ -37,10 +37,10 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A type that gives the tests access to the memory of a backend.
+/// A type that gives the tests access to a backend's memory.
 ///
-/// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all
-/// methods that concern views. The documentation of this crate contains a complete probe.
+/// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all of
+/// the probe's view methods. This crate's documentation contains a complete probe.
 pub trait BackendProbe: 'static {
     /// The backend under test.
     type Backend: PoolBackend;
@@ -48,22 +48,22 @@ pub trait BackendProbe: 'static {
     /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the start address of a view, or a number that identifies the bytes of the view if
-    /// blocks have no addresses. The number of a block's first byte must be a multiple of the
-    /// backend's alignment. Each following byte must have the next higher number.
+    /// Returns a view's start address, or a number that identifies the view's bytes if blocks have
+    /// no addresses. The number of a block's first byte must be a multiple of the backend's
+    /// alignment. Each subsequent byte must have the next number.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// Returns the start address of a shared view. See [`address`](Self::address).
+    /// Returns a shared view's start address. See [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> usize;
 
-    /// Waits until all earlier work has finished, and returns the elements of a view.
+    /// Waits until all earlier work has finished, then returns a view's elements.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
         self.read_shared::<T>(&view.as_view())
     }
 
-    /// Waits until all earlier work has finished, and returns the elements of a shared view.
+    /// Waits until all earlier work has finished, then returns a shared view's elements.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
     /// patterns. `read_shared` may read elements of all types, because the tests have written valid
     /// elements.
@@ -76,9 +76,9 @@ pub trait BackendProbe: 'static {
     }
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
-    /// the view's length. The call does not wait for the work. Users of a backend also do not wait
-    /// after they enqueue a kernel or a copy. The work may run at any time before the next wait, on
-    /// the queue of the view's pool.
+    /// the view's length. The call does not wait for the work. Code that uses a backend also does
+    /// not wait after it enqueues a kernel or a copy. The work may run at any time before the next
+    /// wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
     /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
@@ -87,18 +87,17 @@ pub trait BackendProbe: 'static {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
-    /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The returned function returns the elements that the view contains
-    /// when all work enqueued before `read_later` has run. Work that was enqueued later does not
-    /// affect the result.
+    /// Enqueues *work* that reads a view, without waiting for it. `read_later` is the counterpart
+    /// of [`write_later`](Self::write_later). The returned function may be called after the view
+    /// has been dropped. The returned function returns the view's contents after all work enqueued
+    /// before `read_later`. Work that was enqueued later does not affect the result.
     fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
-    /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
-    /// program compares each view immediately. Override `open_reads` if reads wait for a device and
-    /// `read_later` can batch them. With batched reads, programs run faster, but still check the
-    /// same properties.
+    /// [`read_later`](Self::read_later) before comparing the results. If the number is 0, a program
+    /// compares each view immediately. Override `open_reads` if reads wait for a device and
+    /// `read_later` can batch them. Programs with batched reads run faster but still check the same
+    /// properties.
     fn open_reads(&self) -> usize {
         0
     }
@@ -121,8 +120,8 @@ pub trait BackendProbe: 'static {
         Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
-    /// Returns the shape that is stored in a descriptor of the shape cache. If the descriptor is
-    /// new, the method first stores `dims` in it.
+    /// Returns the shape stored in a descriptor of the shape cache. If the descriptor is new, the
+    /// method first stores `dims` in it.
     ///
     /// # Errors
     ///
@@ -137,10 +136,10 @@ pub trait BackendProbe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements that are created one at a time by code that may acquire memory from the
-    /// same scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
-    /// default, `acquire_with` creates the elements in the same order, and the host then writes
-    /// them to a view.
+    /// Acquires elements created one at a time by code that may acquire memory from the same scope.
+    /// If the backend supports `try_acquire_with`, `acquire_with` should call it. By default,
+    /// `acquire_with` creates the elements in the same order, and the host then writes them to a
+    /// view.
     ///
     /// # Errors
     ///
@@ -156,8 +155,7 @@ pub trait BackendProbe: 'static {
         Ok(view)
     }
 
-    /// Acquires elements from a dynamic pool, in the same way as
-    /// [`acquire_with`](Self::acquire_with).
+    /// Acquires elements like [`acquire_with`](Self::acquire_with), but from a dynamic pool.
     ///
     /// # Errors
     ///
@@ -183,20 +181,19 @@ pub trait BackendProbe: 'static {
         None
     }
 
-    /// Returns the ledger that receives a report of every block in this probe's contexts. The
-    /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
-    /// block.
+    /// Returns the ledger that records every block in this probe's contexts. The ledger identifies
+    /// a block by the [`address`](Self::address) of a view at the start of the block.
     ///
-    /// The blocks are reported either by the backend itself ([`HeapBackend`](crate::HeapBackend)),
-    /// or by an adaptor that intercepts the pool's calls
-    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block is detected only if
-    /// the backend keeps freed memory and records the use ([`Ledger::note_fault`]). For all other
-    /// backends, only a sanitizer or Miri detects uses of freed blocks.
+    /// Either the backend itself ([`HeapBackend`](crate::HeapBackend)) reports the blocks, or an
+    /// adaptor that intercepts the pool's calls does ([`LedgeredBackend`](crate::LedgeredBackend)).
+    /// A use of a freed block is detected only if the backend retains freed memory and records the
+    /// use ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses
+    /// of freed blocks.
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the blocks cannot be counted, so that leaks, overlaps and double
-    /// frees are not detected.
+    /// Returns [`SkipReason`] if the blocks cannot be counted, in which case leaks, overlaps, and
+    /// double frees are not detected.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
@@ -206,8 +203,8 @@ pub trait BackendProbe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the backend cannot be made to fail, so that failing allocations
-    /// are not tested.
+    /// Returns [`SkipReason`] if the backend cannot be made to fail, in which case failing
+    /// allocations are not tested.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
@@ -223,15 +220,14 @@ pub(crate) trait Watching: BackendProbe {
         self.accounting().ok().map(Ledger::held)
     }
 
-    /// Returns the start and the size of the block that contains an address. Returns `None` if
-    /// blocks are not counted, or if no block contains the address.
+    /// Returns the start and size of the block that contains an address. Returns `None` if blocks
+    /// are not counted, or if no block contains the address.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.block_of(address)
     }
 
-    /// Returns the unique number of the block that contains an address, and the offset of the
-    /// address in the block. Returns `None` if blocks are not counted, or if no block contains the
-    /// address.
+    /// Returns the unique number of the block that contains an address, and the address's offset in
+    /// the block. Returns `None` if blocks are not counted, or if no block contains the address.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }

@@ -1,6 +1,6 @@
-//! Host memory that an upload reads and that a test changes after the upload. If a faulty backend
-//! reads the memory too late, it finds the changed bytes. Reading the changed bytes is not
-//! undefined behavior, because the bytes are atomic.
+//! Host memory that an upload reads and that a test then changes. If a faulty backend reads the
+//! memory too late, it finds the changed bytes. Reading the changed bytes is not undefined
+//! behavior, because the bytes are atomic.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -43,12 +43,12 @@ unsafe impl PoolBackend for Toy {
         drop(unsafe { Box::from_raw(words.as_ptr()) });
     }
     unsafe fn view<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
-        // SAFETY: the caller promises that the block contains `n` valid elements, which are
+        // SAFETY: the caller guarantees that the block contains `n` valid elements, which are
         // borrowed exclusively for `'s`.
         unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
     }
     unsafe fn view_ref<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s [T] {
-        // SAFETY: the caller promises that the block contains `n` valid elements, which are only
+        // SAFETY: the caller guarantees that the block contains `n` valid elements, which are only
         // read during `'s`.
         unsafe { from_raw_parts(at.cast().as_ptr(), n) }
     }
@@ -56,7 +56,7 @@ unsafe impl PoolBackend for Toy {
         Ok(())
     }
     unsafe fn set_bytes((): &(), at: NonNull<u64>, value: u8, n: usize) -> Result<(), Infallible> {
-        // SAFETY: the caller promises that the block contains `n` bytes and that no view of it
+        // SAFETY: the caller guarantees that the block contains `n` bytes and that no view of it
         // exists.
         unsafe { at.cast::<u8>().write_bytes(value, n) };
         Ok(())
@@ -67,7 +67,7 @@ unsafe impl PoolBackend for Toy {
         value: T,
         n: usize,
     ) -> Result<(), Infallible> {
-        // SAFETY: the caller promises that the block contains `n` elements and that no view of it
+        // SAFETY: the caller guarantees that the block contains `n` elements and that no view of it
         // exists.
         let elements = unsafe { from_raw_parts_mut(at.cast::<MaybeUninit<T>>().as_ptr(), n) };
         elements.fill(MaybeUninit::new(value));
@@ -78,7 +78,7 @@ unsafe impl PoolBackend for Toy {
         at: NonNull<u64>,
         from: &[T],
     ) -> Result<(), Infallible> {
-        // SAFETY: the caller promises that the block contains this number of elements and that no
+        // SAFETY: the caller guarantees that the block contains this number of elements and that no
         // view of it exists.
         unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
         Ok(())

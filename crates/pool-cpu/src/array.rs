@@ -1,4 +1,4 @@
-//! Defines acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value,
+//! Defines acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value
 //! in any shape that `ndarray` accepts. For a dynamic rank, the pool caches an `ndarray` header for
 //! each shape. A cache hit allocates no memory.
 
@@ -42,7 +42,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ```
 ///
 /// The compiler rejects shapes with custom strides, because a pool's arrays are contiguous. To
-/// slice, reverse or transpose an array, call the methods of the returned view.
+/// slice, reverse, or transpose an array, call the methods of the returned view.
 ///
 /// ```compile_fail,E0277
 /// use ndarray::ShapeBuilder;
@@ -71,7 +71,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Other contents
 ///
 /// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that was
-/// acquired with a shape. The array may contain zeros, a repeated value, computed elements or
+/// acquired with a shape. The array may contain zeros, a repeated value, computed elements, or
 /// uninitialized memory.
 ///
 /// ```
@@ -146,9 +146,9 @@ pub trait AcquireArray<'s> {
     /// Acquires a row-major array of dynamic rank without initializing its elements.
     ///
     /// The method allocates no memory if the slot has already held an array of the same shape,
-    /// regardless of the rank. The returned array is a reference to a header that the pool owns.
-    /// You can use or slice the array directly. Calling `view_mut` on the array copies the
-    /// dimensions into a new view, which allocates memory for more than 4 axes.
+    /// regardless of the rank. The returned array is a reference to a header owned by the pool. You
+    /// can use or slice the array directly. Calling `view_mut` on the array copies the dimensions
+    /// into a new view, which allocates memory for more than 4 axes.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};

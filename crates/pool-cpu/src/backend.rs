@@ -12,7 +12,7 @@ use crate::barrier::barrier_on_all_threads;
 use crate::block;
 use crate::error::CpuError;
 
-/// A backend for host memory. `Cpu` is a zero-sized marker type that names the backend of a pool.
+/// A backend for host memory. `Cpu` is a zero-sized marker type that names a pool's backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
@@ -22,11 +22,11 @@ struct BlockAlignment;
 
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
-// SAFETY: `block::allocate` returns new, zeroed and aligned memory that does not move and is not
+// SAFETY: `block::allocate` returns new, zeroed, and aligned memory that does not move and is not
 // bound to a thread. `block::free` uses the allocator that allocated the block. The choice between
 // mapping and the global allocator depends only on the size. Host memory needs no ordering, because
 // all work on a view has completed when the view's lifetime ends. Each view is a slice that
-// contains exactly the requested elements. No method keeps a reference to its arguments, and no
+// contains exactly the requested elements. No method retains a reference to its arguments, and no
 // method uses a pool. If an allocator hook that runs inside `allocate` or `free` calls the pool,
 // the pool rejects the call with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {

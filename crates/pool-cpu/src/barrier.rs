@@ -1,5 +1,5 @@
-//! Implements a memory barrier that is executed on all threads. The barrier is the expensive side
-//! of an asymmetric fence. The cheap side of an asymmetric fence executes no instructions.
+//! Implements a memory barrier that runs on all threads. The barrier is the expensive side of an
+//! asymmetric fence. The cheap side of an asymmetric fence executes no instructions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,11 +13,11 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
 /// executed, and `false` if the system does not support the barrier or refuses to execute it.
 ///
-/// The barrier takes effect in each other thread at some point during the call. Writes that another
-/// thread makes before the barrier takes effect on that thread are visible to the caller after the
-/// call returns. Writes that the caller makes before the call are visible to every other thread
-/// after the barrier has taken effect on that thread. The other threads execute no instructions for
-/// the barrier.
+/// The barrier takes effect on every other thread at some point during the call. Writes that
+/// another thread makes before the barrier takes effect on that thread are visible to the caller
+/// after the call returns. Writes that the caller makes before the call are visible to every other
+/// thread after the barrier has taken effect on that thread. The other threads execute no
+/// instructions for the barrier.
 ///
 /// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
@@ -40,8 +40,7 @@ pub fn barrier_on_all_threads() -> bool {
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
     /// The `MEMBARRIER_CMD_PRIVATE_EXPEDITED` constant from `linux/membarrier.h`. The constant is
-    /// defined here, because the user's lock file may select a `libc` version without this
-    /// constant.
+    /// defined here because the user's lock file may select a `libc` version that lacks it.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
     /// The `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED` constant from `linux/membarrier.h`.
     pub(super) const REGISTER: libc::c_int = 1 << 4;

@@ -5,10 +5,10 @@
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
 
-/// The alignment of every block, in bytes.
+/// Every block's alignment in bytes.
 pub(crate) const ALIGN: usize = 64;
 
-/// The size of a huge page in bytes, which is also the size of the smallest block that is mapped.
+/// The size of a huge page in bytes, which is also the size of the smallest mapped block.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Returns `true` if blocks of this size are mapped rather than allocated with the global
@@ -46,10 +46,10 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Discards the whole pages of a block that begin at or after the byte offset `from`. The addresses
-/// of these pages stay valid. Returns the number of discarded bytes. After the call, all bytes of
-/// the discarded pages are zero. This function does nothing for a block that the global allocator
-/// allocated.
+/// Discards the whole pages of a block that begin at or after the byte offset `from`. These pages'
+/// addresses stay valid. Returns the number of discarded bytes. After the call, all bytes of the
+/// discarded pages are zero. This function does nothing for a block allocated by the global
+/// allocator.
 ///
 /// # Safety
 ///
@@ -65,7 +65,7 @@ pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> u
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapped {
-    //! Allocates blocks as anonymous mappings that start at a huge-page boundary.
+    //! Allocates blocks as anonymous mappings that start at huge-page boundaries.
 
     use super::HUGE_PAGE;
     use core::ptr::{NonNull, null_mut};
@@ -152,9 +152,8 @@ mod mapped {
         }
     }
 
-    /// Returns the memory of the given pages to the system, but keeps their addresses mapped.
-    /// Returns `false` if the system refuses to discard the pages, for example because they are
-    /// locked.
+    /// Returns the given pages' memory to the system but keeps their addresses mapped. Returns
+    /// `false` if the system refuses to discard the pages, for example because they are locked.
     ///
     /// # Safety
     ///
@@ -166,7 +165,7 @@ mod mapped {
     }
 
     /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of discarded bytes of the block.
+    /// number of bytes discarded from the block.
     ///
     /// # Safety
     ///
@@ -249,8 +248,8 @@ mod tests {
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: the block consists of whole mapped pages that nothing else uses.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: the block is still mapped. Pages that were returned to the system contain zeros
-        // when they are accessed again.
+        // SAFETY: the block is still mapped. Pages returned to the system contain zeros when they
+        // are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
         // SAFETY: the block was allocated above with the same size, and `content` is no longer

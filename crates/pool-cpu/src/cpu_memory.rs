@@ -1,4 +1,5 @@
-//! Defines the trait of the host memory backends with `ndarray` views: [`Cpu`] and `Stacked<Cpu>`.
+//! Defines the trait of the host memory backends with `ndarray` views, which are [`Cpu`] and
+//! `Stacked<Cpu>`.
 
 use core::ptr::NonNull;
 
@@ -16,7 +17,7 @@ use crate::header::Header;
 pub trait CpuMemory:
     HostBackend<Block = NonNull<u8>, Descriptor = Header, Error = CpuError>
 {
-    /// Returns the elements of a view as a slice.
+    /// Returns a view's elements as a slice.
     #[doc(hidden)]
     fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T];
 }

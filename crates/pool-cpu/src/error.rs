@@ -1,9 +1,9 @@
-//! Defines the error type of the backend.
+//! Defines the backend's error type.
 
 use core::error::Error;
 use core::fmt;
 
-/// The error that is returned if the system cannot allocate a block of host memory.
+/// The error returned when the system cannot allocate a block of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuError {

@@ -1,5 +1,5 @@
 //! Defines the `ndarray` headers of arrays with a dynamic rank, which the pool caches together with
-//! the shapes.
+//! their shapes.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -12,9 +12,9 @@ use pool_core::{DynamicShape, Element, PoolError};
 
 use crate::error::CpuError;
 
-/// An `ndarray` header of dynamic rank that is cached together with its shape.
+/// An `ndarray` header of dynamic rank, cached together with its shape.
 ///
-/// Each header is created for one element type, one block and one shape. The shape cache finds its
+/// Each header is created for one element type, one block, and one shape. The shape cache finds its
 /// entries by element type and dimensions. The cache drops a slot's entries when the slot's block
 /// is replaced.
 #[derive(Default)]
@@ -33,7 +33,7 @@ unsafe impl Send for Header {}
 
 impl Header {
     /// Returns the block's array if a header exists and has not changed since it was created. If
-    /// the header is missing or has changed, the method returns `self`, so that the caller can call
+    /// the header is missing or has changed, the method returns `self`, so the caller can call
     /// [`make`](Self::make).
     ///
     /// # Safety
@@ -119,7 +119,7 @@ impl ErasedView {
         Ok(Self { element: TypeId::of::<T>(), header: memory.cast(), drop: drop_header::<T> })
     }
 
-    /// Returns the view that the header contains.
+    /// Returns the view contained in the header.
     ///
     /// # Safety
     ///
@@ -155,8 +155,8 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. The previous user of a
-/// header may have changed it in place.
+/// Returns `true` if a header still describes the given block and shape. A header's previous user
+/// may have changed it in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
 /// `slice_collapse`). `ndarray`'s methods derive each new address from the existing one, so safe
@@ -203,7 +203,7 @@ fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths that one step compares.
+/// The number of lengths compared in one step.
 const PIECE: usize = 4;
 
 /// # Safety

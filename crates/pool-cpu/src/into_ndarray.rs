@@ -1,9 +1,9 @@
-//! Converts the arrays of `pool-core` into `ndarray` views of the same elements.
+//! Converts `pool-core` arrays into `ndarray` views of the same elements.
 
 use ndarray::{ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn};
 use pool_core::{DynamicShape, NdView};
 
-/// Converts an array of a pool into an `ndarray` view of the same elements.
+/// Converts a pool's array into an `ndarray` view of the same elements.
 ///
 /// ```
 /// use pool_core::Pool;
@@ -16,7 +16,7 @@ use pool_core::{DynamicShape, NdView};
 /// assert_eq!(matrix.sum(), 8.0);
 /// ```
 pub trait IntoNdarray {
-    /// The type of the `ndarray` view.
+    /// The `ndarray` view type.
     type View;
 
     /// Converts the array into an `ndarray` view of the same elements.

@@ -1,12 +1,12 @@
-//! A backend for pools in host memory, called [`Cpu`].
+//! The [`Cpu`] backend for pools in host memory.
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
-//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary. Mapped blocks use
+//! register. On Linux, blocks of 2 MiB or more are mapped at 2 MiB boundaries. Mapped blocks use
 //! huge pages if the system provides them, unless the configuration disables huge pages. On other
 //! systems and under Miri, all blocks are allocated with the global allocator.
 //!
-//! The views of this backend are plain slices. With the `ndarray` feature, a scope can return
-//! `ndarray` views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).
+//! This backend's views are plain slices. With the `ndarray` feature, a scope can return `ndarray`
+//! views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).
 //!
 //! ```
 //! use pool_core::Pool;
@@ -26,10 +26,10 @@
 //! growing pool allocates blocks and slot tables with the global allocator. Once the pool stops
 //! growing, it allocates no memory. On a system without a heap, a loop needs only a global
 //! allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
-//! `static_memory` test contains a bump allocator in forty lines. A backend for a static buffer
-//! would not be sufficient, because the pool would still allocate its slot tables (2 KiB for 31
-//! slots) with the global allocator. If the static buffer is full, the error is
-//! `PoolError::OutOfMemory`, or `PoolError::Bookkeeping` if there is no room for a slot table.
+//! `static_memory` test contains one in forty lines. A backend for a static buffer would not be
+//! sufficient, because the pool would still allocate its slot tables (2 KiB for 31 slots) with the
+//! global allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
+//! `PoolError::Bookkeeping` if there is no room for a slot table.
 //!
 //! # Features
 //!
@@ -40,8 +40,8 @@
 //! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` returns a
 //! stored header as an `&mut ArrayRef`. `ndarray` 0.16 does not have the `ArrayRef` type. The
 //! header is an associated type of the backend (`PoolBackend::Descriptor`), so it can belong to
-//! only one version of `ndarray`. To use another version of `ndarray`, disable this feature and
-//! pass an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
+//! only one `ndarray` version. To use another version of `ndarray`, disable this feature and pass
+//! an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

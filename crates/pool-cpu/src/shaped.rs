@@ -1,5 +1,4 @@
-//! Acquires the elements for an `ndarray` shape, and converts these elements into an `ndarray`
-//! view.
+//! Acquires the elements for an `ndarray` shape and converts them into an `ndarray` view.
 
 use core::marker::PhantomData;
 
@@ -42,14 +41,14 @@ fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     }
 }
 
-/// Returns the first `N` lengths of a dimension that has `N` axes.
+/// Returns the first `N` lengths of a dimension with `N` axes.
 #[inline(always)]
 fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
 }
 
-/// Provides the rank of a dimension as a constant. The compiler generates code only for the
-/// matching branch, because the rank is a constant.
+/// Provides a dimension's rank as a constant. The compiler generates code only for the matching
+/// branch, because the rank is a constant.
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
@@ -64,8 +63,8 @@ impl<D: Dimension> Rank<D> {
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are always stored contiguously. A noncontiguous list would cause
-    // an error, and no array would be created.
+    // A dimension's lengths are always stored contiguously. A noncontiguous list would cause an
+    // error, and no array would be created.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }
@@ -88,7 +87,7 @@ pub(crate) unsafe fn view_of<T, D: Dimension>(
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Panics with the message of an error, for methods whose names do not start with `try_`.
+/// Panics with an error's message, for methods whose names do not start with `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,8 +1,8 @@
-//! Exports arrays in the memory of a CUDA device as tensors, and imports such tensors.
+//! Exports arrays in CUDA device memory as tensors, and imports such tensors.
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
 //! consumer's stream waits for the array's stream when an array is exported. The caller of an
-//! import names the stream on which the elements become ready.
+//! import specifies the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -24,11 +24,11 @@ use crate::layout::CheckedLayout;
 
 /// Creates a row-major managed tensor from an array in device memory, without copying the elements.
 ///
-/// The consumer uses the tensor on `stream`. `stream` waits for all work that has been enqueued so
-/// far on the array's stream. The consumer may drop the tensor while work that uses the tensor is
-/// still running. Before the memory is reused or freed, the pool's stream waits for all work that
-/// the consumer has enqueued on `stream`. If another library created the stream, enqueue work only
-/// through this `Arc` and its clones (see [`record_use`]).
+/// The consumer uses the tensor on `stream`. `stream` waits for all work enqueued so far on the
+/// array's stream. The consumer may drop the tensor while work that uses it is still running.
+/// Before the memory is reused or freed, the pool's stream waits for all work that the consumer has
+/// enqueued on `stream`. If another library created the stream, enqueue work only through this
+/// `Arc` and its clones (see [`record_use`]).
 ///
 /// # Errors
 ///
@@ -62,8 +62,8 @@ where
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A tensor that another library created in the memory of a CUDA device. cudarc accepts the tensor
-/// as a slice.
+/// A tensor that another library created in CUDA device memory. cudarc accepts the tensor as a
+/// slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
 /// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
@@ -81,7 +81,7 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Checks a tensor, and takes ownership of it. The tensor is dropped if a check fails.
+    /// Checks a tensor and takes ownership of it. The tensor is dropped if a check fails.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
         })
     }
 
-    /// Borrows the elements for work on the device that writes to them.
+    /// Borrows the elements for device work that writes to them.
     ///
     /// # Errors
     ///
@@ -126,19 +126,19 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the lengths of the tensor's axes. The slice is empty for a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Returns the device address of the elements, or 0 if the tensor is empty.
+    /// Returns the elements' device address, or 0 if the tensor is empty.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Returns `true` if the producer does not allow writes to the tensor.
+    /// Returns `true` if the producer forbids writes to the tensor.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

@@ -3,13 +3,13 @@
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
-/// An element type that corresponds to a data type of DLPack. This trait is sealed.
+/// An element type that corresponds to a DLPack data type. This trait is sealed.
 ///
 /// The trait is implemented for `bool`, and for 8-bit to 64-bit integers and floats. The `half`
-/// feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. Tensors of `bool`
+/// feature adds `f16` and `bf16`, and the `complex` feature adds complex numbers. `bool` tensors
 /// cannot be imported, because another library may have written bytes other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
-    /// The DLPack data type of the element, in native byte order and with one lane.
+    /// The element's DLPack data type, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;
 }
 
@@ -27,7 +27,7 @@ macro_rules! elements {
     )*};
 }
 
-/// Returns the data type that has one lane and the size of `T`.
+/// Returns the data type with one lane and the size of `T`.
 const fn data_type<T>(code: DLDataTypeCode) -> DLDataType {
     assert!(size_of::<T>() <= 16);
     #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
@@ -60,7 +60,7 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a DLPack data type. The name matches numpy's name if numpy has this type.
+/// Returns a DLPack data type's name. The name matches numpy's name for the type, if numpy has it.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -1,4 +1,4 @@
-//! Defines the errors that exports and imports return.
+//! Defines the errors returned by exports and imports.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum TensorError {
          product is {elements}"
     )]
     Shape {
-        /// The lengths of the axes that were requested.
+        /// The requested axis lengths.
         shape: Vec<usize>,
         /// The number of elements in the array.
         elements: usize,
@@ -31,16 +31,16 @@ pub enum TensorError {
     )]
     LegacyIsWritable,
 
-    /// The element type of the tensor is not the requested type.
+    /// The tensor's element type is not the requested type.
     #[error(
         "the tensor has elements of {}, but {} was requested",
         name_of(*found),
         name_of(*expected)
     )]
     DataType {
-        /// The data type that was requested.
+        /// The requested data type.
         expected: DLDataType,
-        /// The data type of the tensor.
+        /// The tensor's data type.
         found: DLDataType,
     },
 
@@ -57,13 +57,13 @@ pub enum TensorError {
         found: DLDevice,
     },
 
-    /// The elements of the tensor are not contiguous in row-major order.
+    /// The tensor's elements are not contiguous in row-major order.
     #[error(
         "axis {axis} of the tensor has stride {found} instead of {expected}: copy the tensor into \
          row-major order first"
     )]
     Strides {
-        /// The index of the last axis that has a wrong stride.
+        /// The index of the last axis with a wrong stride.
         axis: usize,
         /// The stride of this axis in a row-major array, in elements.
         expected: usize,
@@ -71,15 +71,15 @@ pub enum TensorError {
         found: i64,
     },
 
-    /// The address of the first element is not a multiple of the element's alignment.
+    /// The first element's address is not a multiple of the element's alignment.
     #[error(
         "the tensor's data starts at {address:#x}, which is not aligned to {align} bytes: copy the \
          tensor into aligned memory first"
     )]
     Misaligned {
-        /// The address of the first element.
+        /// The first element's address.
         address: u64,
-        /// The alignment of an element, in bytes.
+        /// An element's alignment in bytes.
         align: usize,
     },
 
@@ -109,7 +109,7 @@ pub enum TensorError {
     )]
     ReadOnly,
 
-    /// The description of the tensor is invalid.
+    /// The tensor's description is invalid.
     #[error("the tensor's metadata is invalid")]
     Malformed(#[source] dlpark::tensor::Error),
 

@@ -24,8 +24,8 @@ use crate::error::{Refused, TensorError};
 /// Creates a row-major managed tensor from an array, without copying the elements.
 ///
 /// The consumer may write to the tensor. Dropping the tensor on any thread returns its memory to
-/// the pool. A tensor keeps the pool's memory alive, like an [`Owned`] array. Forgetting a tensor
-/// leaks its block.
+/// the pool. A tensor keeps the pool's memory alive, just as an [`Owned`] array does. Forgetting a
+/// tensor leaks its block.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
@@ -87,13 +87,13 @@ where
     }
     let data = array.as_ptr().cast_mut();
     // SAFETY: the context owns the array, which contains the elements of the shape, starting at
-    // `data`. The `READ_ONLY` flag tells the consumer not to write to the elements.
+    // `data`. The `READ_ONLY` flag forbids the consumer from writing to the elements.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })
 }
 
-/// The axes of a tensor, and the memory for the tensor's description.
+/// The axes of a tensor, and the memory for its description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,

@@ -1,4 +1,4 @@
-//! Imports tensors from other libraries in host memory, so that they can be used as slices.
+//! Imports tensors in host memory from other libraries, so that they can be used as slices.
 //!
 //! # Invariants
 //!
@@ -22,8 +22,8 @@ use crate::layout::CheckedLayout;
 /// A tensor that another library created in host memory. The tensor dereferences to a slice of its
 /// elements.
 ///
-/// The producer of the tensor owns the memory. Dropping this value on any thread returns the memory
-/// to the producer. The elements must be in row-major order, but an axis of length 1 may have any
+/// The tensor's producer owns the memory. Dropping this value on any thread returns the memory to
+/// the producer. The elements must be in row-major order, but an axis of length 1 may have any
 /// stride.
 ///
 /// ```
@@ -62,15 +62,15 @@ unsafe impl<T: Send> Send for HostTensor<T> {}
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Checks a tensor, and takes ownership of it. The tensor is dropped if a check fails.
+    /// Checks a tensor and takes ownership of it. The tensor is dropped if a check fails.
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] if the description violates the rules of DLPack, and
+    /// Returns [`TensorError::Malformed`] if the description violates DLPack's rules, and
     /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
     /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
     /// contiguous in row-major order. Returns [`TensorError::Misaligned`],
-    /// [`TensorError::NoMemory`] or [`TensorError::TooLarge`] if the address or the size of the
+    /// [`TensorError::NoMemory`], or [`TensorError::TooLarge`] if the address or the size of the
     /// elements is invalid.
     ///
     /// # Safety
@@ -101,8 +101,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// No other code may read or write the elements during the borrow. Producers in Python, for
-    /// example, keep their own references to the elements.
+    /// No other code may read or write the elements during the borrow. For example, Python
+    /// producers hold their own references to the elements.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);
@@ -114,13 +114,13 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
 }
 
 impl<T> HostTensor<T> {
-    /// Returns the lengths of the tensor's axes. The slice is empty if the tensor is a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Returns `true` if the producer does not allow writes to the tensor.
+    /// Returns `true` if the producer forbids writes to the tensor.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

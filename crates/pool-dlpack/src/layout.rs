@@ -1,5 +1,4 @@
-//! Checks the description of an imported tensor before the crate creates a view of the tensor's
-//! memory.
+//! Checks an imported tensor's description before the crate creates a view of the tensor's memory.
 
 use dlpark::ffi::DLDevice;
 use dlpark::{Managed, ManagedTensorBase};
@@ -67,8 +66,8 @@ impl CheckedLayout {
     }
 }
 
-/// Checks that the axes have the strides of an array in row-major order. An axis of length 1 may
-/// have any stride, because its stride is never used.
+/// Checks that the axes have the strides of a row-major array. An axis of length 1 may have any
+/// stride, because its stride is never used.
 fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
     let mut expected = 1_usize;
     for (axis, (&length, &found)) in shape.iter().zip(strides).enumerate().rev() {

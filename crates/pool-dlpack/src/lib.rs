@@ -2,13 +2,13 @@
 //! arrays as tensors for other libraries, and imports their tensors as slices. Neither exports nor
 //! imports copy the elements.
 //!
-//! [`export()`] converts an [`Owned`](pool_core::Owned) array into a managed tensor of DLPack. The
-//! consumer may drop the tensor on any thread, which returns the tensor's memory to its pool. The
-//! memory stays valid even after the pool's last handle has been dropped. [`export_shared`] creates
+//! [`export()`] converts an [`Owned`](pool_core::Owned) array into a managed DLPack tensor. The
+//! consumer may drop the tensor on any thread, and its memory then returns to the pool. The memory
+//! stays valid even after the pool's last handle has been dropped. [`export_shared`] creates
 //! read-only tensors from an array that Rust code can read at the same time.
 //!
-//! [`HostTensor`] imports a tensor from another library, and dereferences to a slice of its
-//! elements. The import checks the tensor's element type, device, strides, alignment and flags.
+//! [`HostTensor`] imports a tensor from another library and dereferences to a slice of its
+//! elements. The import checks the tensor's element type, device, strides, alignment, and flags.
 //!
 //! ```
 //! use pool_core::SharedPool;
@@ -68,7 +68,7 @@ pub use error::{Refused, TensorError};
 pub use export::{export, export_shared};
 pub use host_tensor::HostTensor;
 
-/// Compiles the code blocks of the crate's README.
+/// Compiles the code blocks in the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

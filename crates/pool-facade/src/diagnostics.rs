@@ -12,14 +12,14 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// Enables or disables poisoning and fresh blocks for the whole process.
 ///
 /// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
-///   bytes. A float that consists of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
+///   bytes. A float made up of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
 ///   elements before it has written them.
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
-///   memory checker can detect pointers that are used after their scope has ended.
+///   memory checker can detect pointers used after their scope has ended.
 ///
-/// The debugging modes apply to all backends, and to every pool that is created or reconfigured
-/// after the call. Poisoning and fresh blocks also work for pools that are not thread-local. Call
-/// this function at the start of `main`, because existing thread-local pools keep their modes until
+/// The debugging modes apply to all backends, and to every pool created or reconfigured after the
+/// call. Poisoning and fresh blocks also work for pools that are not thread-local. Call this
+/// function at the start of `main`, because existing thread-local pools keep their modes until
 /// [`trim_all`](crate::trim_all()) releases them.
 ///
 /// ```
@@ -36,17 +36,17 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// # Environment variables
 ///
-/// The environment variables `POOL_POISON=1` and `POOL_FRESH=1` enable these modes without any
+/// The `POOL_POISON=1` and `POOL_FRESH=1` environment variables enable these modes without any
 /// change to the program. The program reads these variables once, when it creates its first
-/// thread-local pool. The variables do not affect a [`Pool`](crate::Pool) that was created earlier.
-/// Any value except `0` and the empty string enables the mode. A call to this function takes
-/// precedence over the environment variables.
+/// thread-local pool. The variables do not affect a [`Pool`](crate::Pool) created earlier. Any
+/// value except `0` and the empty string enables the mode. A call to this function takes precedence
+/// over the environment variables.
 pub fn check_memory(checks: MemoryChecks) {
     IS_READ.store(true, Ordering::Relaxed);
     checks.set_for_process();
 }
 
-/// Reads the environment variables and enables the debugging modes that they select. The crate
+/// Reads the environment variables and enables the debugging modes selected by them. The crate
 /// calls `set_up` each time it creates a thread-local pool.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {

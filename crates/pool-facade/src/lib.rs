@@ -1,10 +1,9 @@
-//! Adaptive memory pools that reuse the temporaries of an inner loop. The compiler checks each use
-//! of their memory.
+//! Adaptive memory pools that reuse an inner loop's temporaries. The compiler checks each use of
+//! their memory.
 //!
 //! You acquire memory from a scope, which frees all of it when the scope ends. The second iteration
-//! of a loop reuses the blocks of the first iteration without allocating or zeroing memory, or
-//! updating any bookkeeping. From the second iteration on, each acquire costs only a few
-//! instructions.
+//! of a loop reuses the first iteration's blocks without allocating memory, zeroing it, or updating
+//! any bookkeeping. From the second iteration on, each acquire costs only a few instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
@@ -46,20 +45,20 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of the current thread, and the [`local()`] function
-//!   returns a guard that owns such a pool.
+//! - [`with_pool!`] opens a scope in one of the current thread's pools, and the [`local()`]
+//!   function returns a guard that owns such a pool.
 //! - [`Pool`] is a pool that you own. You can store such a pool in a struct and send it to another
 //!   thread.
-//! - [`DynamicPool`] is intended for code whose lifetimes do not nest, such as interpreters, tapes
+//! - [`DynamicPool`] is intended for code whose lifetimes do not nest, such as interpreters, tapes,
 //!   and foreign callers.
 //! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on
 //!   any thread.
 //! - [`compiler_errors`] explains how to fix common compiler errors.
 //!
-//! Each backend is enabled by a Cargo feature. The pools of `Cuda` use the device that the thread
-//! has selected with `Cuda::set_device`. The default is device 0. The pools of `Wgpu` use the
-//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`. By default, a
-//! thread uses a stream of the first adapter.
+//! Each backend is enabled by a Cargo feature. `Cuda` pools use the device that the thread has
+//! selected with `Cuda::set_device`. The default is device 0. `Wgpu` pools use the stream that the
+//! thread has selected with `pool_wgpu::Stream::set_for_thread`. By default, a thread uses a stream
+//! on the first adapter.
 //!
 //! # Features
 //!

@@ -1,8 +1,8 @@
 //! Defines the macros `with_pool!` and `try_with_pool!`, which open scopes in the current thread's
 //! pools. The `local_pools!` macro provides thread-local pools for a backend.
 
-/// Runs a block with a scope in one of the current thread's pools. The macro evaluates to the value
-/// of the block.
+/// Runs a block with a scope in one of the current thread's pools. The macro evaluates to the
+/// block's value.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -26,16 +26,16 @@
 /// ```
 ///
 /// `|scope| { … }` looks like a closure to rustfmt, but it is a block of the enclosing function.
-/// Inside the block, `return`, `?`, `break` with a label and `.await` work as usual, and panics
+/// Inside the block, `return`, `?`, `break` with a label, and `.await` work as usual, and panics
 /// propagate. The pool is returned to its thread's list on every exit from the block. The `?`
 /// operator returns from the enclosing function, not from the macro. Views and scopes cannot leave
-/// the block of `with_pool!`.
+/// the `with_pool!` block.
 ///
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
-/// With the slot layout, the inner block's pool holds its own memory. To avoid a second pool, pass
-/// the outer scope to helper functions as an argument. With the stack layout, an inner
-/// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk. The inner pool
-/// then holds no memory of its own.
+/// With the slot layout, the inner block's pool holds its own memory. To avoid creating a second
+/// pool, pass the outer scope to helper functions as an argument. With the stack layout, an inner
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. The inner
+/// pool then holds no memory of its own.
 ///
 /// # Panics
 ///
@@ -44,8 +44,8 @@
 ///
 /// # What does not compile
 ///
-/// The compiler rejects each of the following programs. The page
-/// [`compiler_errors`](crate::compiler_errors) explains how to fix these programs.
+/// The compiler rejects each of the following programs. The
+/// [`compiler_errors`](crate::compiler_errors) page explains how to fix these programs.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -149,7 +149,7 @@ macro_rules! with_pool {
 /// ```
 ///
 /// If `try_with_pool!` opens scopes in several pools, their backends must have the same error type.
-/// The macro evaluates to the error of the first pool that cannot be created.
+/// The macro evaluates to the error from the first pool that cannot be created.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -172,7 +172,7 @@ macro_rules! try_with_pool {
             )+))
         } {
             ::core::result::Result::Ok(($(mut $scope,)+)) => {
-                // Each scope shadows its guard, so that the body cannot use the guard.
+                // Each scope shadows its guard, so the body cannot use the guard.
                 $(
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
@@ -202,14 +202,13 @@ macro_rules! try_with_pool {
     };
 }
 
-/// Implements thread-local pools for a backend in the backend's own crate. The macro makes
-/// [`with_pool!`], [`try_with_pool!`] and [`local()`](crate::local()) usable with the backend.
+/// Implements thread-local pools for a backend in its own crate. The macro makes [`with_pool!`],
+/// [`try_with_pool!`], and [`local()`](crate::local()) usable with the backend.
 ///
-/// The `context` argument creates the context of a new pool. `context` must be a function without
+/// The `context` argument creates a new pool's context. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
 /// intended for backends whose threads can choose between several devices. `is_for_thread` receives
-/// the context of an idle pool, and returns `true` if the calling thread may currently use that
-/// pool.
+/// an idle pool's context and returns `true` if the calling thread may currently use that pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -217,8 +216,7 @@ macro_rules! try_with_pool {
 /// }
 /// ```
 ///
-/// The `10_own_backend` example in the repository contains a complete backend with thread-local
-/// pools.
+/// The repository's `10_own_backend` example contains a complete backend with thread-local pools.
 ///
 /// The backend must be a type without parameters. Each backend needs its own thread-local variable,
 /// and such a variable cannot be generic.
@@ -235,7 +233,7 @@ macro_rules! local_pools {
     };
     // This macro rule also accepts items that become part of the trait implementation. Each static
     // is declared inside the function that uses it, so the caller's expressions cannot refer to any
-    // name of the macro.
+    // of the macro's names.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

@@ -13,9 +13,9 @@ pub struct Cpu;
 #[cfg(feature = "cuda")]
 pub use pool_cuda::Cuda;
 
-/// The backend for the memory of NVIDIA devices. This backend requires the `cuda` feature. Without
-/// the `cuda` feature, using this marker in [`with_pool!`](crate::with_pool) is a compile error
-/// that names the feature.
+/// The backend for NVIDIA device memory. This backend requires the `cuda` feature. Without the
+/// `cuda` feature, using this marker in [`with_pool!`](crate::with_pool) is a compile error that
+/// names the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Cuda, |scope| { scope.active_slots() });
@@ -27,7 +27,7 @@ pub struct Cuda;
 #[cfg(feature = "wgpu")]
 pub use pool_wgpu::Wgpu;
 
-/// The backend for buffers of wgpu devices (Vulkan, Metal, Direct3D 12). This backend requires the
+/// The backend for buffers on wgpu devices (Vulkan, Metal, Direct3D 12). This backend requires the
 /// `wgpu` feature. Without the `wgpu` feature, using this marker in
 /// [`with_pool!`](crate::with_pool) is a compile error that names the feature.
 ///

@@ -7,14 +7,14 @@ use pool_core::{PoolStats, ReleaseReport};
 use crate::local::cpu::{lists, stack_lists};
 use crate::local::requests::OF_DEVICES;
 
-/// Releases the memory of every thread's idle pools, and returns a report on the released memory.
+/// Releases the memory of every thread's idle pools and returns a report on the released memory.
 ///
 /// A pool is idle while no guard of [`local()`](crate::local()) and no block of
 /// [`with_pool!`](crate::with_pool) uses it. `trim_all` does not need to run any code on the thread
 /// that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools that are in use keep their memory. Every [`Pool`](crate::Pool)
-/// that you own also keeps its memory. After a pool has been released, the next acquire from each
-/// of its slots allocates memory.
+/// computing something else. Pools in use keep their memory. Every [`Pool`](crate::Pool) that you
+/// own also keeps its memory. After a pool has been released, the next acquire from each of its
+/// slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -56,7 +56,7 @@ use crate::local::requests::OF_DEVICES;
 /// # Cost on the hot path
 ///
 /// `trim_all` does not make any acquire more expensive. A thread can acquire and return its pools
-/// without a lock, a fence or an atomic read-modify-write operation. Opening a thread-local scope
+/// without a lock, a fence, or an atomic read-modify-write operation. Opening a thread-local scope
 /// costs at most one additional instruction, because the code loads the pool's address instead of
 /// copying it. Each call to `trim_all` takes a few additional microseconds, because `membarrier`
 /// makes each running thread execute a barrier. The documentation of `pool_core::thread_list`
@@ -65,8 +65,8 @@ use crate::local::requests::OF_DEVICES;
 /// `trim_all` allocates a new, empty table of about 4 KiB for each pool that it releases. If the
 /// host cannot allocate these tables, `trim_all` releases only the calling thread's idle pools.
 ///
-/// The function may be called from anywhere, including from inside a scope, from an allocator's
-/// hook, or from the destructor of a thread-local variable.
+/// The function may be called from anywhere, including a scope, an allocator's hook, or the
+/// destructor of a thread-local variable.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
     #[cfg_attr(
@@ -96,8 +96,8 @@ pub fn trim_all() -> ReleaseReport {
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the numbers may be from slightly different
-/// times. The statistics include neither the number of acquired slots nor the peak number of live
-/// bytes. Pools that a thread creates while it is ending are not counted.
+/// times. The statistics include neither the number of acquired slots nor the peak live bytes.
+/// Pools that a thread creates while it is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -127,7 +127,7 @@ mod host {
     /// because other threads may create or acquire pools in the meantime.
     const ROUNDS: usize = 4;
 
-    /// The type of a function that locks the registry of a backend.
+    /// The type of a function that locks a backend's registry.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
@@ -165,8 +165,8 @@ mod host {
                 return released;
             }
         }
-        // If the host could not allocate new pools, the idle pools of this thread keep their tables
-        // and free only their blocks.
+        // If the host could not allocate new pools, this thread's idle pools keep their tables and
+        // free only their blocks.
         released.plus(idle_pools::trim::<B>())
     }
 

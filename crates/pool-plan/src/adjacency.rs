@@ -1,4 +1,4 @@
-//! Lists of 32-bit indices, and a function that groups pairs of indices into lists by their first
+//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first
 //! members.
 
 /// Several lists of 32-bit indices, stored one after the other in a single vector.
@@ -36,7 +36,7 @@ impl Lists {
 }
 
 /// Groups `pairs` by their first members. For each index below `count`, the result contains the
-/// second members of all pairs that begin with this index, in the order of `pairs`.
+/// second members of all pairs that begin with this index, in the same order as in `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

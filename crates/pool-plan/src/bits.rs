@@ -2,7 +2,7 @@
 
 use crate::transposed::merge_transposed;
 
-/// The minimum number of words in a matrix for which a second thread is started. For a smaller
+/// The minimum size, in words, of a matrix for which a second thread is started. For a smaller
 /// matrix, the thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
@@ -23,9 +23,9 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets the matrix to zeros, and reuses its allocation if the allocation is large enough. All
-    /// zeros are written explicitly. If a page is read before it is written, a second page fault
-    /// occurs, and the fault blocks all threads.
+    /// Resets the matrix to zeros, reusing its allocation if it is large enough. All zeros are
+    /// written explicitly. Reading a page before writing it causes a second page fault, which
+    /// blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
@@ -53,7 +53,7 @@ impl BitMatrix {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Splits the columns of the matrix into up to `count` parts.
+    /// Splits the matrix's columns into up to `count` parts.
     pub(crate) fn parts(&mut self, count: usize) -> Vec<Columns<'_>> {
         let words = self.words_per_row.div_ceil(count).max(1);
         let count = self.words_per_row.div_ceil(words);
@@ -73,7 +73,7 @@ impl BitMatrix {
         }
     }
 
-    /// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads.
+    /// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);
@@ -84,13 +84,13 @@ impl BitMatrix {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Returns the columns of a row's set bits, in ascending order.
+    /// Returns the columns of a row's set bits in ascending order.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
 }
 
-/// A range of columns of a matrix.
+/// A range of a matrix's columns.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
     /// The index of the part's first word within each row.
@@ -99,13 +99,13 @@ pub(crate) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Returns the first column of the part.
+    /// Returns the part's first column.
     pub(crate) fn first(&self) -> usize {
         self.first * 64
     }
 
-    /// Returns the exclusive end of the part's columns, which may lie past the last column of the
-    /// matrix.
+    /// Returns the exclusive end of the part's columns, which may lie past the matrix's last
+    /// column.
     pub(crate) fn end(&self) -> usize {
         (self.first + self.rows.first().map_or(0, |row| row.len())) * 64
     }
@@ -116,7 +116,7 @@ impl Columns<'_> {
     }
 }
 
-/// Returns the positions of all set bits in `words`, in ascending order.
+/// Returns the positions of all set bits in `words` in ascending order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(position, &word)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {

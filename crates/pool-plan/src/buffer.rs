@@ -12,9 +12,9 @@ use crate::limits;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Gap {
-    /// The start time of the gap.
+    /// The gap's start time.
     pub lower: i64,
-    /// The exclusive end of the gap.
+    /// The gap's exclusive end.
     pub upper: i64,
 }
 
@@ -27,9 +27,9 @@ pub struct Buffer {
     /// the buffer's index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
-    /// The first time when the buffer is live.
+    /// The first time at which the buffer is live.
     pub lower: i64,
-    /// The first time after `lower` when the buffer is no longer live.
+    /// The first time after `lower` at which the buffer is no longer live.
     pub upper: i64,
     /// The buffer's size in bytes.
     pub size: u64,
@@ -80,8 +80,8 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Returns an error if the lifetime or the gaps of the buffer are invalid. The error names the
-    /// buffer with the given index.
+    /// Returns an error if the buffer's lifetime or gaps are invalid. The error names the buffer
+    /// with the given index.
     pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);

@@ -1,13 +1,12 @@
-//! Bundles of items. All items of a bundle are placed together, so the remaining problem is
-//! smaller.
+//! Bundles of items. Placing all items of a bundle together leaves a smaller problem.
 //!
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. The use of bundles excludes some plans, but bundles are useful for many problems.
-//! Bundles can reassemble a rectangle that was divided by straight cuts, and the tensors of a
-//! neural network form chains. Chains are formed before piles, because equal sizes are a stronger
-//! hint than equal lifetimes.
+//! combined. Using bundles excludes some plans, but bundles help with many problems. Bundles can
+//! reassemble a rectangle that was divided by straight cuts, and a neural network's tensors form
+//! chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
+//! lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -15,15 +14,15 @@ use crate::timeline::Timeline;
 use crate::work::Watch;
 
 /// The maximum number of passes over all items. Deeply nested bundles require more passes, but most
-/// of these passes visit only a few items.
+/// passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items in a problem whose items are combined into bundles. For this number
-/// of items, one pass and the first plan of the bundles take a few milliseconds.
+/// The maximum number of items for which bundles are formed. With this many items, one pass and the
+/// first plan of the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
 
-/// The items of a timeline, combined into bundles.
+/// A timeline's items, combined into bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
     /// The items, followed by the bundles. Each bundle comes after all of its parts.
@@ -45,7 +44,7 @@ struct Node {
 }
 
 impl Bundles {
-    /// Combines the items of a timeline into bundles. The timeline must not contain gaps or fixed
+    /// Combines a timeline's items into bundles. The timeline must not contain gaps or fixed
     /// offsets. Returns `None` if there are too many items, if the timeline contains gaps or fixed
     /// offsets, or if `watch` stopped the computation.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
@@ -80,17 +79,17 @@ impl Bundles {
         Some(bundles)
     }
 
-    /// Returns the outermost bundles, and the items that do not belong to a bundle.
-    // Uncounted: the loop needs no counter, because the iterator makes only one pass over the
-    // nodes, and there are at most two nodes per item.
+    /// Returns the outermost bundles and the items that belong to no bundle.
+    // Uncounted: the loop needs no counter because the iterator makes only one pass over the nodes,
+    // and there are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
     /// Returns the reduced problem, in which the outermost bundles are placed, together with the
-    /// lifetimes of these bundles.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// bundles' lifetimes.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
         let item = |node: &Node| Item { size: node.size, alignment: node.alignment, fixed: None };
@@ -100,14 +99,13 @@ impl Bundles {
         (Timeline::of_lifetimes(&items, &lifetimes), lifetimes)
     }
 
-    /// Returns the number of items, and the number of outermost bundles.
+    /// Returns the number of items and the number of outermost bundles.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.items, self.outermost().count())
     }
 
-    /// Computes the offsets of all items from the offsets of the outermost bundles.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
-    // nodes.
+    /// Computes the offsets of all items from the outermost bundles' offsets.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the nodes.
     pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
         let mut offsets = vec![0; self.nodes.len()];
         for ((node, _), &offset) in self.outermost().zip(outermost) {
@@ -125,10 +123,10 @@ impl Bundles {
 
     /// Forms chains. If one node ends when another node of the same size begins, both nodes receive
     /// the same offset.
-    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
+    // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each edge consists of a time, the node's size, `true` if the node begins at this time,
-        // and the node's index.
+        // Each edge consists of a time, the node's size, a flag that is `true` if the node begins
+        // at this time, and the node's index.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];
@@ -164,7 +162,7 @@ impl Bundles {
     }
 
     /// Forms piles of nodes that are live in the same sections.
-    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
+    // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
         // Nodes with larger alignments come first, because this order needs less padding.
         let key = |one: &u32| {
@@ -194,7 +192,7 @@ impl Bundles {
     }
 
     /// Adds a bundle that contains the given nodes at the given offsets.
-    // Uncounted: the loop needs no counter, because the caller, `Bundles::of`, counts the passes.
+    // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
         let number = index(self.nodes.len());
         let mut bundle =
@@ -226,7 +224,7 @@ mod tests {
         Bundles::of(&Timeline::new(problem), &Watch::new(&|| true)).unwrap()
     }
 
-    /// Cuts a rectangle into pieces with repeated straight cuts through random pieces.
+    /// Cuts a rectangle into pieces by repeatedly making straight cuts through random pieces.
     fn cut(count: usize, random: &mut Random) -> Vec<Buffer> {
         let mut pieces = vec![(0_u64, 1_u64 << 20, 1_u64 << 30)];
         while pieces.len() < count {

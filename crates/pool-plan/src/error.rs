@@ -1,4 +1,4 @@
-//! The crate's error type. An error describes the mistake in a problem, a file or a plan, with the
+//! The crate's error type. An error describes the mistake in a problem, a file, or a plan, with the
 //! relevant numbers.
 
 use std::error::Error;
@@ -23,12 +23,12 @@ pub enum PlanError {
     InvertedLifetime {
         /// The name of the buffer.
         id: String,
-        /// The start time of the buffer's lifetime.
+        /// The start of the buffer's lifetime.
         lower: i64,
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// A gap is empty, overlaps the previous gap or extends beyond the buffer's lifetime, or the
+    /// A gap is empty, overlaps the previous gap, or extends beyond the buffer's lifetime, or the
     /// gaps cover the whole lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
@@ -37,9 +37,9 @@ pub enum PlanError {
     BadGap {
         /// The name of the buffer.
         id: String,
-        /// The start time of the gap.
+        /// The gap's start time.
         lower: i64,
-        /// The exclusive end of the gap.
+        /// The gap's exclusive end.
         upper: i64,
     },
     /// An alignment is not a power of two.
@@ -60,65 +60,65 @@ pub enum PlanError {
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
+    /// The buffers' sizes, together with padding and fixed offsets, exceed `i64::MAX` bytes.
     #[error(
         "the problem is too large: the {size} bytes of buffer {id}, the {sum} bytes of earlier \
          buffers, and padding exceed {} bytes in total",
         i64::MAX
     )]
     SizeOverflow {
-        /// The name of the buffer that made the sum exceed the limit.
+        /// The name of the buffer that pushed the sum over the limit.
         id: String,
         /// The buffer's size in bytes.
         size: u64,
-        /// The total size of all preceding buffers, in bytes.
+        /// The total size of all preceding buffers in bytes.
         sum: u64,
     },
     /// Two buffers have the same name.
     #[error("buffers {first} and {second} are both named {id}: give each buffer a unique name")]
     DuplicateId {
-        /// The name that the two buffers share.
+        /// The name shared by the two buffers.
         id: String,
-        /// The index of the first buffer.
+        /// The first buffer's index.
         first: usize,
-        /// The index of the second buffer.
+        /// The second buffer's index.
         second: usize,
     },
-    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
-    /// limit keeps the memory use of the planner itself within bounds.
+    /// The problem contains more buffers, edges, markers, or gaps than the planner accepts. The
+    /// limit keeps the planner's own memory use within bounds.
     #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
-        /// The name of the list that is too long.
+        /// The name of the list with too many entries.
         what: &'static str,
         /// The number of entries in the problem's list.
         count: usize,
         /// The maximum number of entries that the planner accepts.
         limit: usize,
     },
-    /// An edge or a buffer refers to an operation that does not exist.
+    /// An edge or a buffer refers to a nonexistent operation.
     #[error(
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
     UnknownOperation {
-        /// The number of the operation that does not exist.
+        /// The number of the nonexistent operation.
         operation: usize,
         /// The number of operations in the graph.
         operations: usize,
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
-    /// and one caller for each buffer. If the buffers of a record are replaced, their number must
-    /// stay the same.
+    /// and one caller for each buffer. If a record's buffers are replaced, their number must stay
+    /// the same.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
-        /// The name of the list that has the wrong length.
+        /// The name of the list with the wrong length.
         what: &'static str,
         /// The length of the list.
         count: usize,
-        /// The length that the list must have.
+        /// The required length of the list.
         expected: usize,
     },
-    /// A path of edges leads from a free marker of a buffer to the buffer's alloc marker. No
-    /// operation could use this buffer, because it would be freed before it is allocated.
+    /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
+    /// could use this buffer, because it would be freed before it is allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The name of the buffer.
@@ -163,7 +163,7 @@ pub enum PlanError {
         capacity: u64,
         /// The exact lower bound in bytes, which does not exceed the capacity.
         bound: u64,
-        /// The peak of the best plan that the planner found, in bytes.
+        /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
     /// The planner found no plan within the capacity before the budget ended. A plan within the
@@ -178,7 +178,7 @@ pub enum PlanError {
         capacity: u64,
         /// The exact lower bound.
         bound: u64,
-        /// The peak of the best plan that the planner found, in bytes.
+        /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
     /// A problem with several memories must contain at least one memory.
@@ -187,16 +187,16 @@ pub enum PlanError {
     /// Two memories have the same name.
     #[error("memories {first} and {second} are both named {name}: give each memory a unique name")]
     DuplicateMemory {
-        /// The name that the two memories share.
+        /// The name shared by the two memories.
         name: String,
-        /// The index of the first memory.
+        /// The first memory's index.
         first: usize,
-        /// The index of the second memory.
+        /// The second memory's index.
         second: usize,
     },
-    /// The memories that a buffer allows are invalid. The list of memories is empty or contains a
-    /// memory twice, or the buffer is fixed in a memory that it does not allow. A buffer with a
-    /// fixed offset must not allow several memories.
+    /// A buffer's permitted memories are invalid. The list of memories is empty, contains a memory
+    /// twice, or omits the memory in which the buffer is fixed. A buffer with a fixed offset must
+    /// not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The name of the buffer.
@@ -209,10 +209,10 @@ pub enum PlanError {
     UnknownMemory {
         /// The name of the buffer.
         id: String,
-        /// The name or the index of the memory.
+        /// The memory's name or index.
         memory: String,
     },
-    /// The costs are too large, because a plan could cost more than `i64::MAX`.
+    /// The costs are too large because a plan could cost more than `i64::MAX`.
     #[error(
         "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
          maximum of {}",
@@ -223,19 +223,19 @@ pub enum PlanError {
         memory: String,
         /// The memory's cost per byte.
         cost: u64,
-        /// The total size of all buffers, in bytes.
+        /// The buffers' total size in bytes.
         amount: u64,
     },
-    /// The options set a capacity, although each memory of the problem has its own capacity.
+    /// The options set a capacity, although each memory in the problem has its own capacity.
     #[error(
         "the options set one capacity of {capacity} bytes for several memories: set the capacity \
          of each memory instead"
     )]
     OneCapacity {
-        /// The capacity that the options set, in bytes.
+        /// The capacity set by the options, in bytes.
         capacity: u64,
     },
-    /// Some buffers are live at the same time, but the memories that they allow are too small for
+    /// Some buffers are live at the same time, but their permitted memories are too small to hold
     /// all of them.
     #[error(
         "{} buffers need {bound} bytes at time {time}, but they may use only the memories \
@@ -245,7 +245,7 @@ pub enum PlanError {
     MemoriesTooSmall {
         /// The indices of the memories.
         memories: Vec<usize>,
-        /// The total capacity of the memories, in bytes.
+        /// The memories' total capacity in bytes.
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
@@ -254,7 +254,7 @@ pub enum PlanError {
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
-    /// The planner found no plan within the capacities of all memories. Either an exhaustive search
+    /// The planner found no plan within all memories' capacities. Either an exhaustive search
     /// proved that no such plan exists, or the budget ended first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
@@ -278,14 +278,14 @@ pub enum PlanError {
         /// The tolerance that was given.
         tolerance: f64,
     },
-    /// The text of a record does not follow the format of records.
+    /// A record's text does not follow the record format.
     #[error("line {line}, column {column}: {message}")]
     Parse {
         /// The line number, starting at 1.
         line: usize,
         /// The column in characters, starting at 1.
         column: usize,
-        /// A description of the mistake at the line and the column.
+        /// A description of the mistake at this line and column.
         message: String,
     },
     /// The planner computed a plan that the validator rejects. This error indicates a bug in this
@@ -296,12 +296,12 @@ pub enum PlanError {
     /// crate.
     #[error("please report this bug in pool-plan: {what}")]
     Internal {
-        /// A description of the state that the planner reached.
+        /// A description of the state reached by the planner.
         what: &'static str,
     },
 }
 
-/// Returns an error and its sources in one line: `error: source: source`. The `Display`
+/// Returns an error and its sources on one line, in the form `error: source: source`. The `Display`
 /// implementations of this crate's errors print only the error itself, without its sources.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! The edges between the operations of a graph, and the buffers that the operations use.
+//! The edges between a graph's operations, and the buffers that the operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -35,25 +35,25 @@ impl Edge {
     }
 }
 
-/// The role of a buffer, which determines whether the buffer may share bytes with other buffers.
+/// A buffer's role, which determines whether the buffer may share bytes with other buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Role {
-    /// The buffer is live only within the graph, and may share bytes with buffers that are ordered
-    /// before or after it.
+    /// The buffer is live only within the graph and may share bytes with buffers ordered before or
+    /// after it.
     #[default]
     Temporary,
-    /// The buffer is filled before the graph starts, and shares bytes with no other buffer.
+    /// The buffer is filled before the graph starts and shares bytes with no other buffer.
     LiveIn,
-    /// The buffer is read after the graph ends, and shares bytes with no other buffer.
+    /// The buffer is read after the graph ends and shares bytes with no other buffer.
     LiveOut,
-    /// Code outside the graph knows the buffer's address. The buffer shares bytes with no other
+    /// Code outside the graph holds the buffer's address. The buffer shares bytes with no other
     /// buffer.
     Pinned,
 }
 
-/// A buffer that is used by the operations of a graph.
+/// A buffer used by a graph's operations.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -70,13 +70,13 @@ pub struct GraphBuffer {
     /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer either is this operation or comes after it.
+    /// The alloc marker. Every use of the buffer is this operation or comes after it.
     ///
     /// Memory may become available between two operations of a stream that waits for events. In
     /// this case, represent this point in the graph by an additional operation.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer either is one of these operations or precedes one
-    /// of them.
+    /// The free markers. Every use of the buffer is one of these operations or precedes one of
+    /// them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
@@ -84,8 +84,7 @@ pub struct GraphBuffer {
     /// could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The role of the buffer, which determines whether the buffer may share bytes with other
-    /// buffers.
+    /// The buffer's role, which determines whether the buffer may share bytes with other buffers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

@@ -1,5 +1,4 @@
-//! The happens-before problem. The operations of an acyclic graph use buffers on any number of
-//! streams.
+//! The happens-before problem. An acyclic graph's operations use buffers on any number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,9 +10,9 @@ use crate::operations::Operations;
 use crate::validate::graph;
 use crate::violation::Violation;
 
-/// The operations of a graph and the buffers that they use. Two buffers may share bytes only if one
-/// of them is completely used before the other is allocated. Edges that wait for completion must
-/// lead from every use of one buffer to the alloc marker of the other.
+/// A graph's operations and the buffers that they use. Two buffers may share bytes only if every
+/// use of one precedes the allocation of the other. Edges that wait for completion must lead from
+/// every use of one buffer to the other buffer's alloc marker.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -40,15 +39,15 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
+    /// Creates the problem of placing `buffers` used by the operations `0..operations`.
     ///
     /// # Errors
     /// Returns an error in the following cases:
-    /// - The problem contains no buffers, or more buffers, edges or free markers than the planner
+    /// - The problem contains no buffers, or more buffers, edges, or free markers than the planner
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An edge or a buffer names an operation that does not exist, or some edges form a cycle.
+    /// - An edge or a buffer names a nonexistent operation, or some edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
@@ -78,13 +77,13 @@ impl HappensBeforeProblem {
         Ok(Self { operations, edges, buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is an offset that is not
-    /// aligned or differs from the fixed offset. Two buffers that share bytes are also a violation
-    /// if neither is ordered before the other.
+    /// Returns the first violation that the validator finds. A violation is an offset that is
+    /// misaligned or differs from the fixed offset. Two buffers that share bytes are also a
+    /// violation if neither is ordered before the other.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
@@ -103,7 +102,7 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. If the offsets come from an older plan, use
+    /// Returns the problem without fixed offsets. If the offsets come from an older plan, call
     /// `without_offsets` to plan again from scratch.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
@@ -144,8 +143,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// The error text of this type contains all sources of the error, because a serde format can
-    /// report an error only as text.
+    /// This type's error text contains all sources of the error, because a serde format can report
+    /// an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,21 +1,21 @@
-//! The textbook heuristics and their names. A plan can be compared with the plan of each heuristic,
-//! and the planner reports the heuristics that it did not try.
+//! The textbook heuristics and their names. A plan can be compared with each heuristic's plan, and
+//! the planner reports the heuristics that it did not try.
 
 use std::fmt;
 
 /// A textbook greedy heuristic, which places the buffers one by one in a fixed order. Each buffer
-/// is placed in a free range between the buffers that it must not share bytes with, or above all of
-/// them.
+/// is placed in a free range between the buffers with which it must not share bytes, or above all
+/// of them.
 ///
-/// Ties in the order are broken by the starts of the buffers, and then by their positions in the
-/// problem. For problems with up to 4,096 buffers, a second plan breaks the last ties by name
-/// instead of by position. If the tolerance is 1 and no capacity is set, the plan of an interval
-/// problem is at least as good as the plan of every heuristic. This guarantee does not cover the
-/// heuristics listed in [`Plan::untried`](crate::Plan::untried).
+/// Ties in the order are broken by the buffers' starts, then by their positions in the problem. For
+/// problems with up to 4,096 buffers, a second plan breaks the last ties by name instead of by
+/// position. If the tolerance is 1 and no capacity is set, an interval problem's plan is at least
+/// as good as every heuristic's plan. This guarantee does not cover the heuristics listed in
+/// [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
-    /// The order of placement of the buffers.
+    /// The order in which the buffers are placed.
     pub order: GreedyOrder,
     /// The rule that selects one of the free ranges for a buffer.
     pub fit: GreedyFit,
@@ -32,8 +32,8 @@ pub enum GreedyOrder {
     /// The buffer that is live for the longest time, not counting its gaps, comes first. In a
     /// graph, buffers have no lifetimes, so the buffer with the most conflicts comes first.
     Lifetime,
-    /// The buffer that starts first comes first. In a graph, a buffer starts at the position of its
-    /// alloc marker in an order of the operations.
+    /// The buffer that starts first comes first. In a graph, a buffer starts at its alloc marker's
+    /// position in an order of the operations.
     Start,
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.

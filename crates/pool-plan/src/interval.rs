@@ -9,8 +9,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, with lifetimes that are measured in call order. Two buffers may share
-/// bytes if they are never live at the same time.
+/// The buffers of one stream, with lifetimes measured in call order. Two buffers may share bytes if
+/// they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -59,19 +59,19 @@ impl IntervalProblem {
         Ok(Self { buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset
+    /// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset
     /// just past the highest byte that any buffer occupies.
     ///
     /// # Errors
-    /// Returns the first violation that the validator finds. A violation is an offset that is not
-    /// aligned or differs from the fixed offset. Two buffers that share bytes are also a violation
-    /// if both are live at the same time.
+    /// Returns the first violation that the validator finds. A violation is an offset that is
+    /// misaligned or differs from the fixed offset. Two buffers that share bytes are also a
+    /// violation if both are live at the same time.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
 
     /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because
-    /// all buffers of `witness` are live at the same time, so that no two of them may share bytes.
+    /// all buffers of `witness` are live at the same time, so no two of them may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
     /// validator computes the bound independently of the solver, from the sizes, the padding that
@@ -104,9 +104,8 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserializes a problem, and passes each buffer to a closure that may change the buffer
-    /// before it is validated. For example, the closure may increase alignments or remove fixed
-    /// offsets.
+    /// Deserializes a problem and passes each buffer to a closure that may change it before it is
+    /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
     /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
@@ -132,8 +131,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The error text of this type contains all sources of the error, because a serde format can
-    /// report an error only as text.
+    /// This type's error text contains all sources of the error, because a serde format can report
+    /// an error only as text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,7 +1,7 @@
-//! The size, alignment and fixed offset of a buffer. The only other input to the solvers is the
+//! The size, alignment, and fixed offset of a buffer. The only other input to the solvers is the
 //! list of conflicts between buffers.
 
-/// The size of a buffer, and the constraints on its offset.
+/// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     /// The size in bytes.

@@ -1,15 +1,15 @@
 //! An offline memory planner. The planner places buffers with known lifetimes so that they need as
 //! few bytes as possible. Each plan contains a certificate that states a lower bound.
 //!
-//! The crate solves three kinds of problem. In an [`IntervalProblem`], each buffer is live from one
-//! time to another, as if all buffers were used on a single stream. In a [`HappensBeforeProblem`],
-//! the operations of an acyclic graph use the buffers, on one or several streams. Two buffers may
-//! share bytes only if every use of one buffer comes before the other buffer is allocated. The
-//! solution of an interval or happens-before problem is a [`Plan`]. A plan contains an offset for
-//! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
+//! The crate solves three kinds of problems. In an [`IntervalProblem`], each buffer is live from
+//! one time to another, as if all buffers were used on a single stream. In a
+//! [`HappensBeforeProblem`], an acyclic graph's operations use the buffers on one or several
+//! streams. Two buffers may share bytes only if every use of one comes before the other is
+//! allocated. The solution to an interval or happens-before problem is a [`Plan`]. A plan contains
+//! an offset for each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
 //! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
-//! a capacity and a cost. The solution of a memory problem is a [`MemoryPlan`], whose lower bound
+//! a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], whose lower bound
 //! is proved by prices per byte.
 //!
 //! ```
@@ -28,8 +28,8 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! The file `docs/planner.md` in the repository describes the algorithms and their sources, and
-//! compares the results with those of other planners.
+//! The repository's `docs/planner.md` file describes the algorithms and their sources, and compares
+//! the results with the results of other planners.
 //!
 //! No feature is enabled by default, so the only default dependency is `thiserror`. The
 //! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV
@@ -130,7 +130,7 @@ pub use plan::{Certificate, Plan, Proof, StopReason};
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;
 
-/// Compiles the code examples of the crate's README.
+/// Compiles the code examples in the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

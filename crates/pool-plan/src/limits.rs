@@ -1,5 +1,5 @@
-//! The planner's limits, and the rules for a buffer's name, size, alignment and fixed offset, which
-//! are the same for all kinds of problem.
+//! The planner's limits, and the rules for a buffer's name, size, alignment, and fixed offset,
+//! which apply to all kinds of problems.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::error::PlanError;
 /// bytes of memory for each buffer and each gap.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// The maximum number of buffers in a graph. For the maximum number of buffers, a matrix with one
-/// bit per pair of buffers occupies 1 GiB.
+/// The maximum number of buffers in a graph. With this many buffers, a matrix with one bit per pair
+/// of buffers occupies 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
 /// The maximum number of edges in a graph. The same limit applies to the total number of free
 /// markers in a graph.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// Returns the name that messages use for a buffer. The name is the buffer's own name, or the
-/// buffer's index if it has no name.
+/// Returns the name that messages use for a buffer. The name is the buffer's own name, or its index
+/// if it has none.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
 
-/// The name, size, alignment and fixed offset of a buffer.
+/// The name, size, alignment, and fixed offset of a buffer.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
     pub(crate) size: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Request<'a> {
     pub(crate) offset: Option<u64>,
 }
 
-/// Returns the default alignment of a buffer.
+/// Returns a buffer's default alignment.
 #[cfg(feature = "serde")]
 pub(crate) fn unaligned() -> u64 {
     1
@@ -42,7 +42,7 @@ pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Returns an error if a graph would need too much memory. The number of operations is not limited,
+/// Returns an error if a graph would need too much memory. Operations are not limited in number,
 /// because an operation that no edge or buffer names needs no memory.
 pub(crate) fn check_graph(
     edges: usize,
@@ -54,8 +54,7 @@ pub(crate) fn check_graph(
     at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
 }
 
-/// Returns an error if a problem would need too much memory, because it contains too many buffers
-/// and gaps.
+/// Returns an error if the buffers and gaps of a problem would need too much memory.
 pub(crate) fn check_intervals(
     buffers: usize,
     gaps: impl Iterator<Item = usize>,
@@ -63,7 +62,7 @@ pub(crate) fn check_intervals(
     at_most("buffers and gaps", gaps.fold(buffers, usize::saturating_add), MOST_SPANS)
 }
 
-/// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
+/// Returns an error if the buffers' sizes and offsets would overflow the solvers' arithmetic.
 ///
 /// In the worst plan that a solver can compute, all buffers are stacked on top of each other and on
 /// top of the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and

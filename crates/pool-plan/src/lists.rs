@@ -1,5 +1,5 @@
 //! Reads the lists in a file, up to the planner's limits. Entries beyond a limit are counted but
-//! not stored, so that a file that is too large is refused before it uses much memory.
+//! not stored, so a file that is too large is refused before it uses much memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::PlanError;
 use crate::limits::{MOST_EDGES, MOST_GRAPH_BUFFERS, MOST_SPANS};
 
-/// Reads the edges of a graph.
+/// Reads a graph's edges.
 pub(crate) fn edges<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -19,7 +19,7 @@ where
     list(from, "edges", MOST_EDGES)
 }
 
-/// Reads the buffers of a graph.
+/// Reads a graph's buffers.
 pub(crate) fn graph_buffers<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -34,12 +34,12 @@ pub(crate) fn streams<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D:
     list(from, "streams", MOST_EDGES)
 }
 
-/// Reads the free markers of a buffer.
+/// Reads a buffer's free markers.
 pub(crate) fn markers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<usize>, D::Error> {
     list(from, "free markers", MOST_EDGES)
 }
 
-/// Reads the buffers of an interval problem.
+/// Reads an interval problem's buffers.
 pub(crate) fn buffers<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -48,7 +48,7 @@ where
     list(from, "buffers and gaps", MOST_SPANS)
 }
 
-/// Reads the gaps of a buffer.
+/// Reads a buffer's gaps.
 pub(crate) fn gaps<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

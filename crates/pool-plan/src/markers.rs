@@ -1,30 +1,30 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
 //! after the alloc marker and before a free marker, so a buffer with reversed markers could never
-//! be used. If a problem contains a free marker that precedes its alloc marker, the problem is
-//! refused, because the markers must be wrong.
+//! be used. A problem with a free marker that precedes its alloc marker is refused, because the
+//! markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker that may precede the alloc marker of the same buffer. The position of each marker
-/// is its position in the order of operations.
+/// A free marker that may precede its buffer's alloc marker. A marker's position is its index in
+/// the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// The index of the free marker in the buffer's list of free markers.
+    /// The free marker's index in the buffer's list of free markers.
     marker: usize,
 }
 
-/// Returns an error if a path of edges of any kind leads from a free marker of a buffer to the
-/// buffer's alloc marker.
+/// Returns an error if a path of edges of any kind leads from one of a buffer's free markers to its
+/// alloc marker.
 ///
 /// # Errors
 /// Fails if a free marker precedes its alloc marker. The error names the first buffer with such a
-/// marker, and the free marker itself.
+/// marker, along with the marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],

@@ -2,20 +2,20 @@
 
 use crate::buffer::Buffer;
 
-/// A memory for buffers, such as SRAM, PSRAM or the heap of a device.
+/// A memory for buffers, such as SRAM, PSRAM, or the heap of a device.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Memory {
     /// The memory's name, which must be unique in the problem.
     pub name: String,
-    /// The size of the memory in bytes, or `None` if the size is unlimited.
+    /// The memory's size in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
     /// The cost of each byte below the end of the highest buffer in the memory.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
-    /// The cost of each byte that is read from or written to the memory.
+    /// The cost of each byte read from or written to the memory.
     #[cfg_attr(feature = "serde", serde(default))]
     pub traffic_cost: u64,
 }
@@ -28,17 +28,17 @@ impl Memory {
     }
 }
 
-/// A buffer, and the memories that it may be placed in.
+/// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
     /// The lifetime, size and alignment. A fixed offset is relative to the start of `memory`. If
-    /// `memory` is `None`, the offset is relative to the start of the only allowed memory.
+    /// `memory` is `None`, the offset is relative to the start of the only permitted memory.
     pub buffer: Buffer,
-    /// The indices of the memories that the buffer may be placed in, without duplicates.
+    /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
-    /// The number of bytes that are read from and written to the buffer during its lifetime.
+    /// The number of bytes read from and written to the buffer during its lifetime.
     pub traffic: u64,
-    /// The memory that the buffer must be placed in, or `None` if the planner may choose the
+    /// The memory in which the buffer must be placed, or `None` if the planner may choose the
     /// memory.
     pub memory: Option<usize>,
 }
@@ -57,14 +57,14 @@ impl MemoryBuffer {
         Self { buffer, memories: memories.into_iter().collect(), traffic, memory: None }
     }
 
-    /// Returns the memories that the buffer may be placed in. If `memory` is set, the buffer may be
-    /// placed only in that memory.
+    /// Returns the memories in which the buffer may be placed. If `memory` is set, the buffer may
+    /// be placed only in that memory.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
 }
 
-/// The memory of a buffer, and the buffer's offset in that memory.
+/// A buffer's memory, and the buffer's offset in that memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Placement {
@@ -77,13 +77,13 @@ pub struct Placement {
 /// The price of each byte that is live at one time in one memory. A list of prices serves as the
 /// witness of a bound.
 ///
-/// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
-/// minimum cost of a buffer is its lowest cost in any memory that it allows. The cost of a buffer
-/// in a memory is its traffic cost, plus its size times the sum of the prices over its lifetime.
-/// The prices of a memory may add up to more than the memory's cost per byte. In this case, the
-/// bound is reduced by the excess multiplied by the memory's capacity. If a memory has no capacity,
-/// its prices must not add up to more than its cost per byte. (The prices solve the dual of the
-/// linear program that assigns buffers to memories.)
+/// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
+/// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a
+/// memory is its traffic cost plus its size times the sum of the prices over its lifetime. A
+/// memory's prices may add up to more than its cost per byte. In this case, the bound is reduced by
+/// the excess multiplied by the memory's capacity. If a memory has no capacity, its prices must not
+/// add up to more than its cost per byte. (The prices solve the dual of the linear program that
+/// assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
@@ -98,6 +98,6 @@ pub struct Price {
 impl Price {
     /// The price that corresponds to a cost of 1.
     pub const UNIT: u64 = 1 << 16;
-    /// The maximum sum of the prices of one memory.
+    /// The maximum sum of one memory's prices.
     pub const MOST: u64 = 1 << 56;
 }

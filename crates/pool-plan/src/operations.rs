@@ -1,20 +1,20 @@
-//! The operations of a graph that edges or buffers name. A graph may contain more operations than
-//! would fit in memory. Operations that no edge or buffer names are unordered, so they are not
-//! stored.
+//! The operations of a graph that are named by edges or buffers. A graph may contain more
+//! operations than would fit in memory. Operations that no edge or buffer names are unordered, so
+//! they are not stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
-/// The operations that edges or buffers name. The solver represents each operation by its index in
+/// The operations named by edges or buffers. The solver represents each operation by its index in
 /// this list.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
-    /// The numbers of the operations that edges or buffers name, in ascending order.
+    /// The numbers of the operations named by edges or buffers, in ascending order.
     named: Vec<usize>,
 }
 
 impl Operations {
-    /// Collects the operations that the given edges and buffers name.
+    /// Collects the operations named by the given edges and buffers.
     pub(crate) fn of(edges: &[Edge], buffers: &[GraphBuffer]) -> Self {
         let mut named: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         for buffer in buffers {
@@ -26,17 +26,17 @@ impl Operations {
         Self { named }
     }
 
-    /// Returns the number of operations that edges or buffers name.
+    /// Returns the number of operations named by edges or buffers.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// Returns the index of an operation that edges or buffers name.
+    /// Returns the index of an operation named by edges or buffers.
     pub(crate) fn index(&self, operation: usize) -> usize {
         self.named.partition_point(|&other| other < operation)
     }
 
-    /// Returns the number of the operation with the given index.
+    /// Returns the number of an operation, given its index.
     pub(crate) fn number(&self, index: usize) -> usize {
         self.named[index]
     }

@@ -1,4 +1,4 @@
-//! The options of a solver, and the monitor that another thread uses to observe and stop it.
+//! A solver's options, and the monitor that another thread uses to observe and stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct Options {
     /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
     /// returns the first plan that fits within it, without minimizing the peak.
     pub capacity: Option<u64>,
-    /// The time limit for planning. The solver always completes the first greedy plan, even if this
+    /// The time limit for planning. The solver always completes the first greedy plan, even if it
     /// exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
@@ -22,9 +22,9 @@ pub struct Options {
     pub rounds: Option<u32>,
     /// The solver stops when the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
-    /// The seed for all random choices of the solver.
+    /// The seed for all of the solver's random choices.
     pub seed: u64,
-    /// The number of threads that the search uses.
+    /// The number of threads used by the search.
     pub threads: usize,
 }
 
@@ -94,7 +94,7 @@ impl Monitor {
         }
     }
 
-    /// Asks the planner to stop and to return the best plan that it has found so far.
+    /// Asks the planner to stop and return the best plan found so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -105,19 +105,19 @@ impl Monitor {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns the lower bound in bytes, or 0 if it is not known yet.
+    /// Returns the lower bound in bytes, or 0 if none is known yet.
     #[must_use]
     pub fn bound(&self) -> u64 {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// Returns the peak of the best plan so far, if there is one.
+    /// Returns the best plan's peak so far, if there is a plan.
     #[must_use]
     pub fn best(&self) -> Option<u64> {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// Returns the number of placements that the search has tried.
+    /// Returns the number of placements tried by the search.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

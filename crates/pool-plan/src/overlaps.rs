@@ -1,9 +1,9 @@
 //! Finds overlapping spans in a timeline on demand.
 //!
 //! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
-//! the sorted list. To find spans that began earlier and are still live, a query reads the latest
-//! end of each block of spans. A query reads memory sequentially, and the data structure needs only
-//! 16 bytes per span.
+//! the sorted list. To find earlier spans that are still live, a query reads the latest end of each
+//! block of spans. A query reads memory sequentially, and the data structure needs only 16 bytes
+//! per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -14,19 +14,19 @@ use crate::timeline::Timeline;
 /// The number of spans in a block, and the number of blocks in a block of the next level.
 const BLOCK: usize = 16;
 
-/// The spans of a timeline, sorted by their first sections.
+/// A timeline's spans, sorted by their first sections.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in this section or later. The last entry of the
-    /// list is the number of spans.
+    /// For each section, the first span that begins in this section or later. The list's last entry
+    /// is the number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each span of the timeline in the sorted list of spans. The position is 0 for
-    /// a span whose item has size 0.
+    /// The position of each timeline span in the sorted list of spans. The position is 0 for a span
+    /// whose item has size 0.
     places: Vec<u32>,
-    /// For each span, the exclusive end of its range of sections.
+    /// For each span, the exclusive end of its section range.
     uppers: Vec<u32>,
     /// The latest end of any span in each block, in each block of blocks, and so on. The last level
     /// consists of a single block.
@@ -34,8 +34,8 @@ pub(crate) struct Overlaps<'a> {
 }
 
 impl<'a> Overlaps<'a> {
-    /// Builds the data structure for the spans of a timeline.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    /// Builds the data structure for a timeline's spans.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // spans, which take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
@@ -109,13 +109,13 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Returns the ends that are stored at the given level. Level 0 contains the ends of the spans,
-    /// and each higher level contains the latest end of each block.
+    /// Returns the ends stored at the given level. Level 0 contains the ends of the spans, and each
+    /// higher level contains the latest end of each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the entries of a block that are still live. On level 0, the entries are the spans
+    /// Visits a block's entries that are still live. On level 0, the entries are the spans
     /// themselves.
     fn descend(
         &self,
@@ -140,7 +140,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Appends all items that overlap the given item. An overlapping item may be appended twice.
-    // Uncounted: the loop needs no counter, because a repair counts the items that are found.
+    // Uncounted: the loop needs no counter because a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));
@@ -151,7 +151,7 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-/// The overlaps of a timeline, which are computed on first use.
+/// The overlaps of a timeline, computed on first use.
 #[derive(Debug)]
 pub(crate) struct LazyOverlaps<'a> {
     timeline: &'a Timeline,

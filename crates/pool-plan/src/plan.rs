@@ -8,15 +8,15 @@ use crate::heuristic::GreedyHeuristic;
 pub struct Plan {
     /// The offset of each buffer, in the problem's order.
     pub offsets: Vec<u64>,
-    /// The certificate for the quality of the plan.
+    /// The certificate for the plan's quality.
     pub certificate: Certificate,
     /// The reason why the planner stopped.
     pub stopped: StopReason,
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
-    /// The textbook heuristics that were not tried, because the budget ended or the plan was
-    /// already good enough. The plan of an untried heuristic may be better than this plan. The list
-    /// is empty if no plan can be better than this plan.
+    /// The textbook heuristics that were not tried because the budget ended or the plan was already
+    /// good enough. An untried heuristic's plan may be better than this plan. The list is empty if
+    /// no plan can be better than this plan.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -30,7 +30,7 @@ pub enum StopReason {
     Optimal,
     /// The peak is within the tolerance or the capacity.
     GoodEnough,
-    /// The search ran all rounds that [`Options::rounds`](crate::Options::rounds) allows.
+    /// The search ran all rounds permitted by [`Options::rounds`](crate::Options::rounds).
     Rounds,
     /// The budget ended.
     Budget,
@@ -44,8 +44,8 @@ pub enum StopReason {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Proof {
-    /// The peak equals the lower bound. The witness of the certificate proves that the peak equals
-    /// the bound, and is easy to verify.
+    /// The peak equals the lower bound. The certificate's witness proves that the peak equals the
+    /// bound, and is easy to verify.
     Witness,
     /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
     /// exhaustive search.
@@ -63,7 +63,7 @@ pub enum Proof {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
     /// The offset just past the highest byte that the plan uses. An arena for the plan needs this
-    /// number of bytes.
+    /// many bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
     /// lower than the exact bound. The exact bound is not computed if the computation would take
@@ -71,8 +71,8 @@ pub struct Certificate {
     pub bound: u64,
     /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,
-    /// A lower bound on the peak, in bytes, that an exhaustive search has proved. The number is
-    /// never lower than `bound`.
+    /// A lower bound on the peak, in bytes, proved by an exhaustive search. The number is never
+    /// lower than `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,

@@ -1,6 +1,6 @@
-//! The record of a captured graph, which can be stored in a file. A record contains a graph
-//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`,
-//! `pool-plan replay` and `pool-plan export` read record files.
+//! The record of a captured graph, suitable for storage in a file. A record contains a graph
+//! problem, the offsets of a plan, and information for human readers. `pool-plan solve`, `pool-plan
+//! replay`, and `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location of the request for a buffer.
+/// The source location that requested a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -20,12 +20,12 @@ pub struct Caller {
     pub name: String,
 }
 
-/// A graph problem with information about the graph. This information consists of the offsets of
-/// the buffers, the callers that requested them, and the streams of the operations.
+/// A graph problem with information about the graph. This information consists of the buffers'
+/// offsets and callers, and the operations' streams.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]
-/// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams` and
-/// `callers`.
+/// whose buffers may contain offsets, and may contain the additional keys `capacity`, `streams`,
+/// and `callers`.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
@@ -51,7 +51,7 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// Creates the record of a problem, without further information.
+    /// Creates a problem's record without further information.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
@@ -71,7 +71,7 @@ impl GraphRecord {
     }
 
     /// Returns the record with its buffers replaced. The new buffers may have different sizes,
-    /// alignments or offsets, but their number must be the same.
+    /// alignments, or offsets, but their number must be the same.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem with the offsets of the record as fixed offsets. Call
+    /// Returns the problem with the record's offsets as fixed offsets. Call
     /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {
@@ -123,19 +123,19 @@ impl GraphRecord {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
     }
 
-    /// Returns the number of bytes that are available for all buffers together.
+    /// Returns the number of bytes available for all buffers together.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.capacity
     }
 
-    /// Returns the stream of an operation, if it is known.
+    /// Returns an operation's stream, if known.
     #[must_use]
     pub fn stream(&self, operation: usize) -> Option<u32> {
         self.streams.get(operation).copied()
     }
 
-    /// Returns the caller that requested a buffer, if it is known.
+    /// Returns the caller that requested a buffer, if known.
     #[must_use]
     pub fn caller(&self, buffer: usize) -> Option<&Caller> {
         self.callers.get(buffer).filter(|caller| **caller != Caller::default())
@@ -156,14 +156,14 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::Parse`] with the line and column if the text is not the JSON object of
-    /// a record. Returns the same errors as [`HappensBeforeProblem::new`] if the problem is
-    /// invalid. Returns [`PlanError::WrongCount`] if a list has the wrong length.
+    /// Returns [`PlanError::Parse`] with the line and column if the text is not a record's JSON
+    /// object. Returns the same errors as [`HappensBeforeProblem::new`] if the problem is invalid.
+    /// Returns [`PlanError::WrongCount`] if a list has the wrong length.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }
 
-    /// Reads a record, and passes each buffer to a closure that may change the buffer before it is
+    /// Reads a record and passes each buffer to a closure that may change it before it is
     /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ fn check_count(what: &'static str, count: usize, expected: usize) -> Result<(), 
     Err(PlanError::WrongCount { what, count, expected })
 }
 
-/// The contents of a record file before they are validated.
+/// The contents of a record file before validation.
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 struct RecordFile {
@@ -229,8 +229,8 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// The error text of this type contains all sources of the error, because a serde format can
-    /// report an error only as text.
+    /// This type's error text contains all sources of the error, because a serde format can report
+    /// an error only as text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

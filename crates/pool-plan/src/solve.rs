@@ -32,7 +32,7 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The estimated time until the first plan of a graph is computed, as a multiple of the time for
+/// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
 /// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
 /// on the conflicts.
@@ -45,14 +45,14 @@ impl IntervalProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
-    /// The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver finds no such plan within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Returns the same plan as [`solve`](Self::solve). Through `monitor`, another thread may
-    /// observe the planner and stop it.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may use `monitor` to observe
+    /// and stop the planner.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -60,14 +60,14 @@ impl IntervalProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
-    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
+    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
+    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
+    /// new. `last` may contain fewer entries than there are buffers.
     ///
-    /// The first plan places the buffers in the order of their earlier offsets, and is always
+    /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if two conditions are met. Every
-    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime or
-    /// a larger alignment than in the earlier plan.
+    /// buffer must have an offset in `last`. No buffer may have a larger size, a longer lifetime,
+    /// or a larger alignment than in the earlier plan.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -113,7 +113,7 @@ impl IntervalProblem {
 }
 
 /// Plans bundles of items. Returns `None` if the number of bundles exceeds half the number of
-/// items. Returns the offsets of the items.
+/// items. Returns the items' offsets.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
     let limit = Limit { deadline: start.checked_add(options.budget), monitor };
@@ -193,14 +193,14 @@ impl HappensBeforeProblem {
     /// Returns the best plan that the solver finds within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, or if no such plan was found within the budget.
-    /// The call also fails if the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, or if the solver finds no such plan within the
+    /// budget. The call also fails if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Returns the same plan as [`solve`](Self::solve). Through `monitor`, another thread may
-    /// observe the planner and stop it.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may use `monitor` to observe
+    /// and stop the planner.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -208,14 +208,14 @@ impl HappensBeforeProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
-    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
-    /// if the buffer is new. The length of `last` may be smaller than the number of buffers.
+    /// Solves the problem like [`solve_watched`](Self::solve_watched), but starts from an earlier
+    /// plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is
+    /// new. `last` may contain fewer entries than there are buffers.
     ///
-    /// The first plan places the buffers in the order of their earlier offsets, and is always
+    /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
     /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
-    /// lifetime or a larger alignment than in the earlier plan. No ordering between operations may
+    /// lifetime, or a larger alignment than in the earlier plan. No ordering between operations may
     /// have been removed.
     ///
     /// # Errors
@@ -239,7 +239,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // In a graph, the number of an item's conflicts replaces its duration.
+        // In a graph, an item's number of conflicts replaces its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -296,14 +296,14 @@ impl HappensBeforeProblem {
     }
 }
 
-/// A topological order of a graph's operations, stored as the position of each operation.
+/// A topological order of a graph's operations, stored as each operation's position.
 struct Positions {
     operations: Operations,
     places: Vec<i64>,
 }
 
 impl Positions {
-    /// Computes a topological order of the operations. A topological order exists, because no
+    /// Computes a topological order of a graph's operations. A topological order exists because no
     /// problem that contains a cycle can be created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
@@ -317,12 +317,12 @@ impl Positions {
         Ok(Self { operations, places })
     }
 
-    /// Returns the position of an operation in the order.
+    /// Returns an operation's position in the order.
     fn at(&self, operation: usize) -> i64 {
         self.places[self.operations.index(operation)]
     }
 
-    /// Returns the positions where each buffer's lifetime begins and ends.
+    /// Returns the positions at which each buffer's lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {
@@ -336,14 +336,14 @@ impl Positions {
     }
 }
 
-/// Returns the size, alignment and fixed offset of each buffer.
+/// Returns the size, alignment, and fixed offset of each buffer.
 fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     let item =
         |one: &GraphBuffer| Item { size: one.size, alignment: one.alignment, fixed: one.offset };
     buffers.iter().map(item).collect()
 }
 
-/// Returns the indices of the given numbers, in ascending order of the numbers.
+/// Returns the indices of the given numbers, sorted by number in ascending order.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
     // The first plan needs the sorted items, so the sort must not be stopped.
@@ -364,9 +364,8 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. The
-/// number includes the pair of the item with itself. The result reuses the memory of the order
-/// relation.
+/// Returns the pairs of mutually unordered items and each item's number of such pairs. The number
+/// includes the item's pair with itself. The result reuses the order relation's memory.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

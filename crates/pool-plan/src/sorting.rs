@@ -1,19 +1,19 @@
-//! A stable sort of indices by a number that belongs to each index. The sort takes linear time, and
-//! checks the clock regularly.
+//! A stable sort of indices by the number assigned to each. The sort takes linear time and checks
+//! the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
-//! numbers are skipped. A comparison sort would take several times longer, and could not be
+//! numbers are skipped. A comparison sort would take several times longer and could not be
 //! interrupted.
 
 use crate::work::Watch;
 
 /// The number of bits in a digit.
 const DIGIT: u32 = 11;
-/// The number of different values of a digit.
+/// The number of different digit values.
 const VALUES: usize = 1 << DIGIT;
 /// The bit mask that selects the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
-/// Up to this number of items, a comparison sort is faster.
+/// The maximum number of items for which a comparison sort is faster.
 const FEW: usize = 1 << 9;
 
 /// Maps a signed number to an unsigned one, preserving the order.
@@ -55,7 +55,7 @@ pub(crate) fn sort_by_number(
 }
 
 /// Sorts the pairs by one digit, in a single stable pass.
-// Uncounted: the loop needs no counter, because `sort_by_number` counts each pass.
+// Uncounted: the loop needs no counter because `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);
     let mut places = [0_usize; VALUES];

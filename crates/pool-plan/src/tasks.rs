@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// Runs the tasks `0..count`, and returns their results in the same order. The tasks run on up to
+/// Runs the tasks `0..count` and returns their results in the same order. The tasks run on up to
 /// `threads` threads. A thread that has finished a task starts the next one. If one of the threads
 /// cannot be started, the other threads run all tasks.
 pub(crate) fn run<T: Send>(
@@ -39,7 +39,7 @@ pub(crate) fn run<T: Send>(
     results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
 }
 
-/// Runs two functions, which run concurrently if a second thread can be started.
+/// Runs two functions, concurrently if a second thread can be started.
 pub(crate) fn both(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
     let (one, other) = (Mutex::new(Some(one)), Mutex::new(Some(other)));
     run(2, 2, |index| match index {

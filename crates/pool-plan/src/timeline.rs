@@ -1,4 +1,4 @@
-//! The interval problem in the form that the solvers need, with time divided into sections.
+//! The interval problem in the form required by the solvers, with time divided into sections.
 //!
 //! A section represents a time at which the set of live buffers is not a subset of the set at a
 //! neighboring time. Two buffers are live at the same time if and only if they share a section.
@@ -11,7 +11,7 @@ use crate::item::Item;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Buffers, and the sections where they are live.
+/// Buffers, and the sections in which they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// The items to be placed.
@@ -30,8 +30,8 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Divides the time of a problem into sections.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    /// Divides a problem's time into sections.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers, before the first plan is computed.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
@@ -59,7 +59,7 @@ impl Timeline {
     }
 
     /// Creates a timeline in which each item has a single lifetime.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over at
+    // Uncounted: the loop needs no counter because the function makes only a few passes over at
     // most 92,672 buffers.
     pub(crate) fn of_lifetimes(items: &[Item], lifetimes: &[(i64, i64)]) -> Self {
         let lowers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.0)).collect();
@@ -79,7 +79,7 @@ impl Timeline {
 
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // spans, before the first plan is computed.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
@@ -99,9 +99,9 @@ impl Timeline {
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of the items that are live in it.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
-    // spans, which takes 10 milliseconds for a million spans.
+    /// Returns, for each section, the total weight of the items live in it.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
+    // which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -162,9 +162,9 @@ impl Timeline {
         Some(ranks)
     }
 
-    /// Returns the items that are live in a section.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
-    // spans, before the first plan is computed.
+    /// Returns the items live in a section.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
+    // before the first plan is computed.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -172,7 +172,7 @@ impl Timeline {
         (0..self.items.len()).filter(move |&item| self.spans(item).iter().any(is_live))
     }
 
-    /// Returns the spans of sections where an item is live, in ascending order.
+    /// Returns the spans of sections in which an item is live, in ascending order.
     pub(crate) fn spans(&self, item: usize) -> &[(u32, u32)] {
         &self.spans[self.span_range(item)]
     }
@@ -182,16 +182,15 @@ impl Timeline {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// Returns the total number of spans of all items.
+    /// Returns the total number of all items' spans.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }
 }
 
-/// Converts time spans to spans of sections, and returns these spans with the number of sections.
+/// Converts time spans to spans of sections, and returns these spans and the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // The conversion must not be interrupted, because there is no earlier plan that could be
-    // returned.
+    // The conversion must not be interrupted, because there is no earlier plan to return.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();

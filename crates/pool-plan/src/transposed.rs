@@ -1,9 +1,9 @@
 //! Mirrors each set bit of a square matrix across the diagonal.
 //!
-//! The matrix is processed in squares of 64 rows, which are exchanged across the diagonal.
-//! Mirroring the bits one by one would access a different cache line for each bit. The rows are
-//! halved recursively until only a few are left, so that consecutive squares are likely to be in
-//! the cache. Two threads can also work on parts of the matrix that have no rows in common.
+//! The matrix is processed in squares of 64 rows, which are swapped across the diagonal. Mirroring
+//! the bits one by one would access a different cache line for each bit. The rows are halved
+//! recursively until only a few are left, so that consecutive squares are likely to be in the
+//! cache. Two threads can also work on parts of the matrix that have no rows in common.
 
 use crate::tasks;
 
@@ -11,7 +11,7 @@ use crate::tasks;
 /// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
-/// A range of rows of a square matrix.
+/// A range of a square matrix's rows.
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,
@@ -19,9 +19,9 @@ struct Rows<'a> {
     first: usize,
 }
 
-/// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads. Each
-/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
-/// the last word.
+/// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads. Each row
+/// consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for the
+/// last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
@@ -76,8 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, and gives each of them half of the threads. If there are several threads,
-/// the functions run concurrently.
+/// Runs two functions, giving each of them half of the threads. If there are several threads, the
+/// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -97,7 +97,7 @@ impl Rows<'_> {
         Rows { words: self.words, ..*self }
     }
 
-    /// Returns the upper half and the lower half of the rows.
+    /// Returns the upper and lower halves of the rows.
     fn halves(&mut self) -> (Rows<'_>, Rows<'_>) {
         let upper = self.squares() / 2;
         let (words_per_row, first) = (self.words_per_row, self.first);
@@ -108,7 +108,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Returns one word from each of 64 rows. For rows past the last row, the word is 0.
+    /// Returns one word from each of 64 rows. For row indices past the last row, the word is 0.
     fn square(&self, number: usize, word: usize) -> [u64; 64] {
         let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
         let mut square = [0; 64];
@@ -131,7 +131,7 @@ impl Rows<'_> {
     }
 }
 
-/// Transposes a square of 64 rows of 64 bits. The function recursively exchanges halves across the
+/// Transposes a square of 64 rows of 64 bits. The function recursively swaps halves across the
 /// diagonal (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);

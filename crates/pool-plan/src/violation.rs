@@ -32,19 +32,19 @@ pub enum Violation {
     Misaligned {
         /// The index of the buffer.
         buffer: usize,
-        /// The offset of the buffer in the plan.
+        /// The buffer's offset in the plan.
         offset: u64,
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The plan places a buffer at an offset other than the buffer's fixed offset.
+    /// The plan places a buffer somewhere other than at its fixed offset.
     #[error("buffer #{buffer} is at offset {offset}, but the problem requires offset {fixed}")]
     Moved {
         /// The index of the buffer.
         buffer: usize,
-        /// The offset of the buffer in the plan.
+        /// The buffer's offset in the plan.
         offset: u64,
-        /// The fixed offset that the problem requires for the buffer.
+        /// The buffer's fixed offset, as required by the problem.
         fixed: u64,
     },
     /// A buffer ends beyond the address space.
@@ -54,13 +54,13 @@ pub enum Violation {
     Overflow {
         /// The index of the buffer.
         buffer: usize,
-        /// The offset of the buffer in the plan.
+        /// The buffer's offset in the plan.
         offset: u64,
     },
-    /// A witness contains the index of a buffer that does not exist.
+    /// A witness contains the index of a nonexistent buffer.
     #[error("the witness contains buffer #{buffer}, which does not exist")]
     NoSuchBuffer {
-        /// The index that the witness contains.
+        /// The index in the witness.
         buffer: usize,
     },
     /// The buffers of a witness are not all live at one time, or a buffer is listed twice.
@@ -71,10 +71,10 @@ pub enum Violation {
     NotAtOnce {
         /// The index of the buffer.
         buffer: usize,
-        /// The time at which the most buffers of the witness are live.
+        /// The time at which the most buffers in the witness are live.
         time: i64,
     },
-    /// Two buffers of a witness may share bytes, or a buffer is listed twice.
+    /// Two buffers in a witness may share bytes, or a buffer is listed twice.
     #[error(
         "the witness does not prove a bound, because buffer #{first} is listed twice or ends \
          before buffer #{second} begins"
@@ -93,7 +93,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer is placed in a nonexistent memory, or in a memory that the buffer may not use.
+    /// A buffer is placed in a nonexistent memory or in one that the buffer must not use.
     #[error(
         "buffer #{buffer} is placed in memory #{memory}, which does not exist or is not allowed \
          for this buffer"
@@ -113,13 +113,13 @@ pub enum Violation {
         memory: usize,
         /// The number of bytes that the buffers need in this memory.
         peak: u64,
-        /// The capacity of the memory in bytes.
+        /// The memory's capacity in bytes.
         capacity: u64,
     },
-    /// A certificate states a cost that differs from the cost of the plan.
+    /// A certificate states a cost that differs from the plan's cost.
     #[error("the certificate states a cost of {stated}, but the cost of the plan is {found}")]
     WrongCost {
-        /// The cost that the certificate states.
+        /// The cost stated by the certificate.
         stated: u64,
         /// The cost of the plan.
         found: u64,
@@ -129,12 +129,12 @@ pub enum Violation {
         "the certificate states a bound of {stated}, but its dual prices imply a bound of {found}"
     )]
     WrongBound {
-        /// The bound that the certificate states.
+        /// The bound stated by the certificate.
         stated: u64,
-        /// The bound that the prices prove.
+        /// The bound that follows from the prices.
         found: u64,
     },
-    /// The prices of a memory are too high, so they do not prove a bound.
+    /// A memory's prices are too high, so they do not prove a bound.
     #[error(
         "the dual prices for memory #{memory} add up to {price}, but they must not exceed {most}"
     )]

@@ -3,8 +3,8 @@
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
 //! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The result of the search depends only on this number and never on the clock. The test
-//! `every_loop_is_counted` in `xtask` finds loops that use neither counter.
+//! The result of the search depends only on this number and never on the clock. The
+//! `every_loop_is_counted` test in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -17,7 +17,7 @@ const UNWATCHED: u64 = 1 << 14;
 /// The conditions that stop the planner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
-    /// The end time of the budget, or `None` if this time exceeds the range of `Instant`.
+    /// The time at which the budget ends, or `None` if this time exceeds the range of `Instant`.
     pub(crate) deadline: Option<Instant>,
     /// The monitor that another thread may use to stop the planner.
     pub(crate) monitor: &'a Monitor,
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
 pub(crate) struct Work(Cell<u64>);
 
 impl Work {
-    /// Returns the number of passes that have been counted.
+    /// Returns the number of passes counted.
     pub(crate) fn done(&self) -> u64 {
         self.0.get()
     }
@@ -81,7 +81,7 @@ impl Work {
         self.0.set(self.0.get() + passes as u64);
     }
 
-    /// Counts the passes of a loop over a slice, and returns the slice.
+    /// Counts the passes of a loop over a slice and returns the slice.
     #[inline]
     pub(crate) fn over<'a, T>(&self, slice: &'a [T]) -> &'a [T] {
         self.count(slice.len());

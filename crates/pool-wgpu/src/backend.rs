@@ -1,4 +1,4 @@
-//! Implements the wgpu backend, which allocates, frees, fills and copies buffers for a pool, and
+//! Implements the wgpu backend, which allocates, frees, fills, and copies buffers for a pool, and
 //! creates the pool's views.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use crate::view::{BufferView, BufferViewMut};
 // SAFETY: a block is the address of a boxed record that describes one buffer. `allocate` creates
 // the record, `free` drops the record, and no other code owns the buffer. New WebGPU buffers are
 // zeroed, and the host cannot access their memory. The identity of each buffer is a multiple of
-// `ALIGN`, and different buffers never share a byte number. All fills, uploads and commands that
+// `ALIGN`, and different buffers never share a byte number. All fills, uploads, and commands that
 // use views are recorded in the stream's only encoder. Commands keep their buffers alive, so wgpu
 // destroys a buffer only after all commands that use it. `free` and `settle` catch panics. The
 // stream's lock is never held while wgpu runs. A view accesses the context only through its slot.
@@ -72,7 +72,7 @@ unsafe impl PoolBackend for Wgpu {
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing, because stream order is sufficient for all work that uses a view. This backend
+    /// Does nothing because stream order is sufficient for all work that uses a view. This backend
     /// never arms a slot.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
@@ -110,8 +110,8 @@ unsafe impl PoolBackend for Wgpu {
     }
 }
 
-/// Fills the first `bytes` bytes of a block, and the rest of the last word. No view uses the rest
-/// of this word.
+/// Fills the first `bytes` bytes of a block and the rest of the last word. No view uses the rest of
+/// that word.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
-//! A cache of bind groups. The cache looks up a bind group by its layout and its bound ranges. A
-//! bind group stays in the cache until one of its buffers is freed. If the cache is full, it
-//! removes the least recently used bind group.
+//! A cache of bind groups. The cache looks up a bind group by its layout and bound ranges. A bind
+//! group stays in the cache until one of its buffers is freed. If the cache is full, it removes the
+//! least recently used bind group.
 //!
 //! Every operation takes constant time. Each entry links to its neighbors in the order of use, and
 //! stores its position in each buffer's list of entries.
@@ -16,33 +16,32 @@ const TRIED: usize = 16;
 /// The index that marks a missing entry.
 const NONE: usize = usize::MAX;
 
-/// A range of a buffer: the buffer's identity, and the offset and length of the range in bytes.
+/// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
 pub(crate) type BoundRange = (u64, u64, u64);
 
-/// A cache of the bind groups that a stream has created.
+/// A cache of the bind groups created by a stream.
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
-    /// The indices of the entries that contain no bind group.
+    /// The indices of the entries without a bind group.
     vacant: Vec<usize>,
     /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
     /// entries have the same hash, the newer entry replaces the older one.
     by_hash: Map<usize>,
-    /// For each buffer, the list of bindings that use it. The keys are the identities of the
-    /// buffers.
+    /// For each buffer, the list of bindings that use it. The keys are the buffers' identities.
     by_buffer: Map<Vec<Use>>,
     /// The indices of the most recently used entry (`newest`) and the least recently used entry
     /// (`oldest`).
     newest: usize,
     oldest: usize,
     limit: usize,
-    /// The number of bind groups that have been created so far.
+    /// The number of bind groups created so far.
     made: u64,
 }
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// A use of a buffer by one binding of an entry.
+/// The use of a buffer by one of an entry's bindings.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     entry: usize,
@@ -54,16 +53,16 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     ranges: Box<[BoundRange]>,
-    /// For each binding, the index of its [`Use`] in the list of its buffer.
+    /// For each binding, the index of its [`Use`] in its buffer's list.
     positions: Box<[usize]>,
-    /// The indices of the entries that were used directly after this entry (`newer`) and directly
-    /// before it (`older`).
+    /// The indices of the entries used directly after this entry (`newer`) and directly before it
+    /// (`older`).
     newer: usize,
     older: usize,
     kept: KeptGroup<G>,
 }
 
-/// A bind group with a number that is unique within its stream.
+/// A bind group with a number unique within its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
@@ -114,7 +113,7 @@ impl<G> BindGroups<G> {
     ///
     /// # Errors
     ///
-    /// Returns the error of the function that creates the bind group.
+    /// Returns the error from the function that creates the bind group.
     #[inline]
     pub(crate) fn find<E>(
         &mut self,
@@ -163,7 +162,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Removes all bind groups that refer to one of the freed buffers.
+    /// Removes all bind groups that refer to any of the freed buffers.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -179,7 +178,7 @@ impl<G> BindGroups<G> {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
-        // The bind group is dropped last, because dropping a bind group runs wgpu's code.
+        // The bind group is dropped last because dropping it runs wgpu code.
         self.entries[at].kept.group = None;
     }
 
@@ -217,7 +216,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Removes an entry from the list that is ordered by last use.
+    /// Removes an entry from the list ordered by last use.
     fn unlink(&mut self, at: usize) {
         let (newer, older) = (self.entries[at].newer, self.entries[at].older);
         self.set(newer, |entry| entry.older = older);
@@ -253,7 +252,7 @@ fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // An identity is the number of a buffer's first byte. The sum of an identity and an offset is
-    // therefore the number of one byte.
+    // therefore the number of a single byte.
     ranges.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
@@ -276,8 +275,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The bits are mixed again, because the map uses the highest and the lowest bits of each
-        // hash.
+        // The bits are mixed again, because the map uses the highest and lowest bits of each hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }
@@ -289,8 +287,8 @@ mod tests {
 
     use super::{BindGroups, BoundRange};
 
-    /// A simple model of the cache, which the test compares with the cache. The model lists the
-    /// bind groups from the least to the most recently used.
+    /// A simple model against which the test compares the cache. The model lists the bind groups
+    /// from the least to the most recently used.
     type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::memory::Allocation;
 
-/// The kind of access that a kernel has to a binding.
+/// A kernel's kind of access to a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The kernel only reads the binding, which WGSL declares as `var<storage, read>`.
@@ -17,11 +17,11 @@ pub enum Access {
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {
     pub(crate) allocation: &'a Allocation,
-    /// The offset of the range within its buffer, in bytes. The offset is a multiple of the
-    /// device's alignment.
+    /// The range's offset within its buffer, in bytes. The offset is a multiple of the device's
+    /// alignment.
     pub(crate) offset: u64,
-    /// The length of the range in bytes. The length is a multiple of 4 and at most the device's
-    /// largest size of a binding.
+    /// The range's length in bytes. The length is a multiple of 4 and at most the device's maximum
+    /// binding size.
     pub(crate) bytes: u64,
     pub(crate) access: Access,
 }
@@ -43,7 +43,7 @@ impl<'a> Binding<'a> {
         })
     }
 
-    /// Returns the access that the kernel has to the binding.
+    /// Returns the kernel's kind of access to the binding.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
@@ -56,7 +56,7 @@ impl<'a> Binding<'a> {
         self.bytes
     }
 
-    /// Returns a key that identifies the bound bytes: the buffer's identity, the offset and the
+    /// Returns a key that identifies the bound bytes by the buffer's identity, the offset, and the
     /// length.
     #[inline]
     pub(crate) fn range_key(&self) -> (u64, u64, u64) {

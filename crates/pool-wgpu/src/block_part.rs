@@ -8,7 +8,7 @@ use crate::error::WgpuError;
 use crate::memory::{Allocation, Wgpu, WgpuBlock};
 use crate::stream::Stream;
 
-/// The block of a view, and the view's offset in this block.
+/// A view's block, and the view's offset in it.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockPart {
     block: WgpuBlock,

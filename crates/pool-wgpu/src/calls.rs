@@ -1,9 +1,9 @@
-//! Wraps calls to wgpu, and returns their errors as values. Error scopes catch wgpu's errors, and
+//! Wraps calls to wgpu and returns their errors as values. Error scopes catch wgpu's errors, and
 //! queries detect whether the device is lost.
 //!
-//! Outside a browser, wgpu reports the loss of a device only to one callback, and this callback
-//! belongs to the user. No call on a lost device returns an error that reports the loss. The module
-//! therefore queries the device.
+//! Outside a browser, wgpu reports a lost device only to one callback, and this callback belongs to
+//! the user. No call on a lost device returns an error that reports the loss. The module therefore
+//! queries the device.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
 //! can wait for this promise, and the event loop runs them.
@@ -42,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference, because it exists as long as the device.
+            // The callback stores only a weak reference, because it lives as long as the device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -82,7 +82,7 @@ impl Calls {
         WgpuError::DeviceLost
     }
 
-    /// Runs `calls` on the device, and returns the first error that wgpu reports.
+    /// Runs `calls` on the device and returns the first error that wgpu reports.
     ///
     /// In a browser, this method returns no errors. The browser reports errors later to the
     /// device's handler for uncaptured errors.
@@ -206,8 +206,8 @@ impl Calls {
         })
     }
 
-    /// Processes completed work, or waits for all submitted work if `how` requests the wait. wgpu
-    /// panics if the device is lost, and this method converts the panic into an error. A panic in a
+    /// Processes completed work, or waits for all submitted work if `how` requests it. wgpu panics
+    /// if the device is lost, and this method converts the panic into an error. A panic in a
     /// callback is passed on to the caller.
     ///
     /// # Errors
@@ -224,8 +224,8 @@ impl Calls {
     }
 }
 
-/// Returns the result of a future that is ready immediately. Outside a browser, the futures of
-/// error scopes are always ready.
+/// Returns the result of an immediately ready future. Outside a browser, the futures of error
+/// scopes are always ready.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

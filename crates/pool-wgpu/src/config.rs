@@ -1,4 +1,4 @@
-//! Configures a stream: the usages of its buffers, and the adapter and device to open.
+//! Configures a stream, including the usages of its buffers and the adapter and device to open.
 
 /// The configuration of a [`Stream`](crate::Stream).
 ///
@@ -40,7 +40,7 @@ impl StreamConfig {
     }
 
     /// Adds usages to the buffers that the stream creates for blocks. The usages `STORAGE`,
-    /// `COPY_SRC` and `COPY_DST` are always included.
+    /// `COPY_SRC`, and `COPY_DST` are always included.
     pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
         self.usages |= usages;
         self

@@ -1,26 +1,26 @@
-//! Counts the calls to wgpu that a stream makes.
+//! Counts a stream's calls to wgpu.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of calls of each kind that a [`Stream`](crate::Stream) has made to wgpu so far. In
-/// steady state, only `dispatches`, `copies` and `submissions` increase.
+/// The number of calls of each kind made to wgpu so far by a [`Stream`](crate::Stream). In steady
+/// state, only `dispatches`, `copies`, and `submissions` increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// The number of buffers that were created for blocks.
+    /// The number of buffers created for blocks.
     pub buffers_created: u64,
-    /// The number of buffers that were freed together with their blocks.
+    /// The number of buffers freed together with their blocks.
     pub buffers_freed: u64,
-    /// The number of bind groups that were created.
+    /// The number of bind groups created.
     pub bind_groups_created: u64,
-    /// The number of staging buffers that were created for copies to or from the host.
+    /// The number of staging buffers created for copies to or from the host.
     pub staging_buffers_created: u64,
-    /// The number of dispatches that were recorded, including the dispatches of the stream's own
-    /// kernels for fills and copies.
+    /// The number of recorded dispatches, including the dispatches of the stream's own kernels for
+    /// fills and copies.
     pub dispatches: u64,
-    /// The number of copies and clears that were recorded outside compute passes.
+    /// The number of copies and clears recorded outside compute passes.
     pub copies: u64,
-    /// The number of batches that were submitted.
+    /// The number of submitted batches.
     pub submissions: u64,
 }
 

@@ -3,8 +3,8 @@
 //! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if wgpu is called
 //! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
 //! later, for example when a thread's pools are dropped. On an ending thread, this crate therefore
-//! returns errors instead of calling wgpu. Other threads later drop the buffers and streams of an
-//! ending thread. A browser has no other threads.
+//! returns errors instead of calling wgpu. Other threads later drop an ending thread's buffers and
+//! streams. A browser has no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -100,7 +100,7 @@ mod threads {
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops all values that ended threads have stored.
+    /// Drops all values stored by ended threads.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);

@@ -6,7 +6,7 @@ use std::fmt;
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// The reason why the crate could not allocate memory, or could not record, submit or read work.
+/// The reason why the crate could not allocate memory, or could not record, submit, or read work.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
@@ -29,14 +29,14 @@ pub enum WgpuError {
     },
     /// A stream is already in use on this thread. The call was made in the closure of
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
-    /// a stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
+    /// a stream. During a call, wgpu can run error handlers, callbacks, and log subscribers.
     #[error(
         "a stream is already in use on this thread: make this call only after the callback, or the \
          closure passed to `record`, has returned"
     )]
     Reentered,
-    /// The thread is ending. The call was made in the destructor of a thread-local variable, in
-    /// which wgpu cannot be called.
+    /// The thread is ending. The call was made in the destructor of a thread-local variable, where
+    /// wgpu cannot be called.
     #[error(
         "wgpu cannot be called while a thread destroys its thread-local variables: drop all values \
          that use the stream before the thread's function returns, or send them to another thread"
@@ -57,29 +57,29 @@ pub enum WgpuError {
     /// The device is out of memory.
     #[error("the device cannot allocate {bytes} bytes: {message}")]
     OutOfMemory {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         bytes: u64,
         /// The message that wgpu returned.
         message: String,
     },
-    /// The requested size is larger than the largest buffer that the device supports.
+    /// The requested size exceeds the largest buffer that the device supports.
     #[error(
         "a buffer of {bytes} bytes exceeds the device's limit of {limit} bytes: request a device \
          with a higher `max_buffer_size`, or acquire the memory in parts"
     )]
     BufferTooLarge {
-        /// The number of bytes that were requested.
+        /// The number of bytes requested.
         bytes: u64,
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
     },
-    /// The size of the view exceeds the device's limit for one binding.
+    /// The view's size exceeds the device's limit for one binding.
     #[error(
         "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
          parts of the view, or request a device with a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
-        /// The size of the view in bytes.
+        /// The view's size in bytes.
         bytes: u64,
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
@@ -91,9 +91,9 @@ pub enum WgpuError {
          multiple of {alignment} bytes"
     )]
     Misaligned {
-        /// The offset of the part within its buffer, in bytes.
+        /// The part's offset within its buffer, in bytes.
         offset: u64,
-        /// The alignment that the device requires of the offset, in bytes.
+        /// The alignment, in bytes, that the device requires for the offset.
         alignment: u64,
     },
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
@@ -104,20 +104,20 @@ pub enum WgpuError {
          the next view"
     )]
     UnevenEnd {
-        /// The end offset of the part within its buffer, in bytes.
+        /// The part's end offset within its buffer, in bytes.
         end: u64,
     },
     /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view with at least one element")]
     EmptyBinding,
-    /// The number of passed bindings differs from the number that the kernel declares.
+    /// The number of passed bindings differs from the number declared by the kernel.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings that the kernel declares.
+        /// The number of bindings declared by the kernel.
         declared: usize,
-        /// The number of bindings that were passed.
+        /// The number of passed bindings.
         given: usize,
     },
     /// A kernel writes to a binding that was created only for reading.
@@ -146,7 +146,7 @@ pub enum WgpuError {
         /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to memory of another stream. Commands of two different streams are not
+    /// A binding refers to another stream's memory. Commands on two different streams are not
     /// ordered with each other.
     #[error(
         "memory from another stream cannot be bound on this stream: create both pools on one \
@@ -161,13 +161,13 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// The size of the parameters exceeds the limit for one dispatch.
+    /// The parameters' size exceeds the limit for one dispatch.
     #[error(
         "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
          parameters in an array, and bind a view of the array"
     )]
     TooManyParameters {
-        /// The number of parameter bytes that were passed.
+        /// The number of parameter bytes passed.
         bytes: usize,
         /// The maximum number of parameter bytes.
         limit: usize,
@@ -180,7 +180,7 @@ pub enum WgpuError {
     TooManyGroups {
         /// The zero-based index of the axis.
         axis: usize,
-        /// The number of workgroups that were requested.
+        /// The requested number of workgroups.
         groups: u32,
         /// The device's `max_compute_workgroups_per_dimension`.
         limit: u32,
@@ -193,13 +193,13 @@ pub enum WgpuError {
     TooManyBindings {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings that the kernel declares.
+        /// The number of bindings declared by the kernel.
         declared: usize,
         /// The device's `max_storage_buffers_per_shader_stage`.
         limit: usize,
     },
-    /// The kernel does not compile, or the bindings in its source differ from the bindings that
-    /// were passed to [`Stream::kernel`](crate::Stream::kernel).
+    /// The kernel does not compile, or the bindings in its source differ from the bindings passed
+    /// to [`Stream::kernel`](crate::Stream::kernel).
     #[error("the kernel `{kernel}` does not compile: {message}")]
     Compilation {
         /// The name of the kernel's entry point.
@@ -213,9 +213,9 @@ pub enum WgpuError {
          require: request the feature when you open the device"
     )]
     MissingFeature {
-        /// The name of the element type.
+        /// The element type's name.
         element: &'static str,
-        /// The name of the required feature of wgpu.
+        /// The name of the required wgpu feature.
         feature: &'static str,
     },
     /// wgpu rejected the arguments of a call. Except for
@@ -242,7 +242,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// The buffer of a block was destroyed through a handle from
+    /// A block's buffer was destroyed through a handle from
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
         "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
@@ -254,7 +254,7 @@ pub enum WgpuError {
         /// [`BufferView::address`](crate::BufferView::address) returns this number for a view at
         /// the beginning of the block.
         identity: u64,
-        /// The size of the buffer in bytes.
+        /// The buffer's size in bytes.
         bytes: u64,
     },
     /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder with another
@@ -265,7 +265,7 @@ pub enum WgpuError {
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Call [`read`](crate::BufferView::read), and await the result.
+    /// Call [`read`](crate::BufferView::read) and await the result.
     #[error("code in a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.
@@ -280,7 +280,7 @@ pub enum WgpuError {
 }
 
 impl WgpuError {
-    /// Creates the error for a call that wgpu rejected. The error contains wgpu's message.
+    /// Creates the error for a call rejected by wgpu. The error contains wgpu's message.
     pub(crate) fn refused(error: &impl fmt::Display) -> Self {
         Self::Refused { message: error.to_string() }
     }

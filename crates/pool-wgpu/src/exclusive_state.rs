@@ -1,10 +1,10 @@
 //! Implements state that several threads use, one at a time. A thread moves the state out of a
 //! mutex, uses it while the mutex is unlocked, and then moves it back.
 //!
-//! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers and
+//! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
-//! while it runs. A thread that is using the state of one stream never waits for the state of
-//! another stream. If it waited, two threads could wait for each other forever.
+//! while it runs. A thread that is using one stream's state never waits for another stream's state.
+//! If it waited, two threads could wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that one thread uses at a time, together with notes from other threads for the next user
-/// of the state.
+/// State used by one thread at a time, together with notes from other threads for the state's next
+/// user.
 #[derive(Debug)]
 pub(crate) struct ExclusiveState<S> {
     guarded: Mutex<Guarded<S>>,
@@ -24,11 +24,11 @@ pub(crate) struct ExclusiveState<S> {
 struct Guarded<S> {
     /// The state, or `None` while a thread is using it.
     state: Option<Box<S>>,
-    /// The threads that may not use the state, because they are running a user's closure.
+    /// The threads that must not use the state because they are running a user's closure.
     barred: Vec<u64>,
     /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// The notes that threads have left since the state was last used.
+    /// The notes left by threads since the state was last used.
     notes: Vec<u64>,
 }
 
@@ -51,7 +51,7 @@ impl<S> ExclusiveState<S> {
         self.guarded().notes.push(note);
     }
 
-    /// Waits until no other thread is using the state, and runs `code` with the state and the
+    /// Waits until no other thread is using the state, then runs `code` with the state and the
     /// notes.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. The number of an ended thread is never used
+/// Returns a number that identifies the calling thread. An ended thread's number is never used
 /// again.
 #[inline]
 pub(crate) fn current_thread() -> u64 {

@@ -58,7 +58,7 @@ thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// Runs `code` while all streams of this thread make the given mistake.
+/// Runs `code` while all of this thread's streams make the given mistake.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     /// A guard that removes the planted mistake when it is dropped, even if the code panics.
@@ -158,7 +158,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Submits commands immediately, so that they run before the commands of the batch.
+    /// Submits commands immediately, so that they run before the batch's commands.
     fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let calls = &self.setup.calls;
         let mut encoder = calls.device.create_command_encoder(&Default::default());
@@ -212,8 +212,8 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns the failure message of a test case while a mistake is planted, or `None` if the test
-    /// case passes.
+    /// Returns a test case's failure message while a mistake is planted, or `None` if the test case
+    /// passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));
@@ -260,8 +260,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. It is not sufficient that the checks
-            // after the test case detect the mistake.
+            // The test case itself must detect the mistake. It is not sufficient for the checks
+            // after the test case to detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -1,5 +1,5 @@
-//! Defines compute kernels. The storage bindings of a kernel are in group 0, and its parameters are
-//! in a uniform buffer in group 1.
+//! Defines compute kernels. A kernel's storage bindings are in group 0, and its parameters are in a
+//! uniform buffer in group 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The maximum size of the parameters of one dispatch, in bytes. Every device can bind uniform
-/// buffers of this size at multiples of this size.
+/// The maximum size of one dispatch's parameters, in bytes. Every device can bind uniform buffers
+/// of this size at multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
@@ -49,7 +49,7 @@ struct BindingLayout {
 }
 
 impl Kernel {
-    /// Returns the access that the kernel has to each binding of group 0.
+    /// Returns the kernel's kind of access to each binding of group 0.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         &self.0.layout.accesses
@@ -78,8 +78,8 @@ impl Kernel {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings, and the number that identifies the layout
-    /// within the process.
+    /// Returns the layout of the kernel's bindings, and the layout's unique number within the
+    /// process.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
@@ -91,7 +91,7 @@ impl Kernel {
     /// # Errors
     ///
     /// Returns [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`],
-    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`] or [`WgpuError::SharedBuffer`] if a
+    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], or [`WgpuError::SharedBuffer`] if a
     /// check fails.
     #[inline]
     pub(crate) fn check(&self, stream: u64, bindings: &[Binding<'_>]) -> Result<(), WgpuError> {
@@ -145,7 +145,7 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// The compiler of a stream, which also caches layouts.
+/// A stream's compiler, which also caches layouts.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
@@ -160,7 +160,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Refused`] if the device does not support the layout of the parameters.
+    /// Returns [`WgpuError::Refused`] if the device does not support the parameters' layout.
     pub(crate) fn new(calls: &Calls, stream: u64) -> Result<Self, WgpuError> {
         let entry = wgpu::BindGroupLayoutEntry {
             binding: 0,
@@ -221,7 +221,7 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles one of the stream's own kernels. The arrays that these kernels declare have no
+    /// Compiles one of the stream's own kernels. The arrays declared by these kernels have no
     /// minimum size.
     ///
     /// # Errors
@@ -280,7 +280,7 @@ impl Compiler {
         })
     }
 
-    /// Stores a layout in the cache, unless another thread has stored a layout for the same
+    /// Stores a layout in the cache unless another thread has already stored one for the same
     /// accesses.
     fn keep(&self, layout: &Arc<BindingLayout>) {
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);

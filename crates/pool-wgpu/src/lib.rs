@@ -1,9 +1,9 @@
 //! The wgpu backend of `pool`, which provides pools of storage buffers on Vulkan, Metal, Direct3D
 //! 12, and WebGPU in a browser.
 //!
-//! The context of a pool is a [`Stream`], which consists of a device, the device's queue, and one
-//! encoder. Fills, copies and dispatches are recorded in this encoder in call order. In steady
-//! state, a scope creates neither buffers nor bind groups.
+//! A pool's context is a [`Stream`], which consists of a device, its queue, and one encoder. Fills,
+//! copies, and dispatches are recorded in this encoder in call order. In steady state, a scope
+//! creates neither buffers nor bind groups.
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolView};
@@ -36,8 +36,8 @@
 //! A kernel accesses views through bindings, which borrow from the views. You can create your own
 //! bind groups with [`Binding::resource`]. Record the commands that use your own bind groups with
 //! [`Stream::record`], or submit these commands after the stream's commands. A part of a view can
-//! be bound only if the part starts at a multiple of the device's alignment. Fills, copies and
-//! reads can start at any byte.
+//! be bound only if it starts at a multiple of the device's alignment. Fills, copies, and reads can
+//! start at any byte.
 //!
 //! # Features
 //!

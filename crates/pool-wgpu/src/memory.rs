@@ -1,4 +1,4 @@
-//! Describes the buffers of blocks with records, and numbers the bytes of these buffers.
+//! Describes the buffers of blocks with records, and numbers these buffers' bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ pub struct Wgpu;
 /// at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block, which contains the block's buffer and the number of the buffer's stream.
+/// A block's record, which contains the block's buffer and the number of the buffer's stream.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
@@ -22,12 +22,12 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
-    /// The number of rejected batches at the time when the buffer was last checked.
+    /// The number of rejected batches when the buffer was last checked.
     checked: AtomicU64,
 }
 
 impl Allocation {
-    /// Reserves numbers for the bytes of a new buffer, and returns the first of these numbers.
+    /// Reserves numbers for a new buffer's bytes and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
         // At most 2⁴⁸ numbers are reserved, because no device has memory for a larger buffer.
@@ -41,7 +41,7 @@ impl Allocation {
     }
 
     /// Returns `true` if the buffer has been checked since wgpu last rejected a batch. `refusals`
-    /// is the number of batches that wgpu has rejected so far.
+    /// is the number of batches rejected by wgpu so far.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
@@ -53,7 +53,7 @@ impl Allocation {
     }
 }
 
-/// A block of a pool, which refers to a buffer without owning it.
+/// A pool's block, which refers to a buffer without owning it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgpuBlock(Option<NonNull<Allocation>>);
 
@@ -67,7 +67,7 @@ impl WgpuBlock {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// Removes the record from the block, and returns it.
+    /// Removes the record from the block and returns it.
     ///
     /// # Safety
     ///
@@ -78,7 +78,7 @@ impl WgpuBlock {
         self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
     }
 
-    /// Returns the record of the block, or `None` if the block belongs to an empty slot.
+    /// Returns the block's record, or `None` if the block belongs to an empty slot.
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
-//! Stores the parameters of all dispatches in a batch. One uniform buffer contains these
-//! parameters, and is written when the batch is submitted. Each dispatch reads its parameters at
-//! its own offset. The first range of the buffer contains only zeros, which are the parameters of
+//! Stores the parameters of all dispatches in a batch. One uniform buffer contains these parameters
+//! and is written when the batch is submitted. Each dispatch reads its parameters at its own
+//! offset. The first range of the buffer contains only zeros, which are the parameters of
 //! dispatches without parameters.
 
 use crate::calls::Calls;
@@ -17,13 +17,13 @@ pub(crate) struct Parameters {
     pub(crate) group: wgpu::BindGroup,
 }
 
-/// The bytes that will be written to the uniform buffer for one batch.
+/// The bytes to write to the uniform buffer for one batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Adds the parameters of one dispatch, and returns their offset. The parameters must not be
-    /// longer than [`PARAMETER_BYTES`].
+    /// Adds one dispatch's parameters and returns their offset. The parameters must not be longer
+    /// than [`PARAMETER_BYTES`].
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
         if parameters.is_empty() {
@@ -36,14 +36,14 @@ impl BatchParameters {
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Removes all parameters, but keeps the allocated memory.
+    /// Removes all parameters but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl Parameters {
-    /// Creates the uniform buffer for the parameters of all batches.
+    /// Creates the uniform buffer for all batches' parameters.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Parameters {
         Ok(Self { buffer, group })
     }
 
-    /// Writes the parameters of the next batch to the uniform buffer.
+    /// Writes the next batch's parameters to the uniform buffer.
     pub(crate) fn write(&self, queue: &wgpu::Queue, parameters: &BatchParameters) {
         if !parameters.0.is_empty() {
             queue.write_buffer(&self.buffer, PARAMETER_BYTES as u64, &parameters.0);

@@ -16,15 +16,15 @@ use crate::staging::IdleBuffers;
 #[cfg(target_arch = "wasm32")]
 use crate::suspend;
 
-/// A copy of a view's elements to the host, which [`read`](crate::BufferView::read) has started.
+/// A copy of a view's elements to the host, started by [`read`](crate::BufferView::read).
 ///
 /// A `Reading` borrows neither the view nor the pool. The copy has already been submitted, so later
 /// commands do not change the elements that the `Reading` returns. [`wait`](Self::wait) blocks the
-/// thread, and may be called from a callback of wgpu. In a browser, no thread may block, so you
-/// must await the `Reading`.
+/// thread and may be called from a wgpu callback. In a browser, no thread may block, so you must
+/// await the `Reading`.
 ///
 /// Outside a browser, wgpu does not poll the device automatically. Polling the future therefore
-/// also polls the device, and schedules another poll. Dropping a `Reading` makes its staging buffer
+/// also polls the device and schedules another poll. Dropping a `Reading` makes its staging buffer
 /// available again.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
@@ -33,7 +33,7 @@ pub struct Reading<T> {
     /// been taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
-    /// The offset of the first element in the staging buffer, in bytes.
+    /// The first element's offset in the staging buffer, in bytes.
     shift: usize,
     elements: PhantomData<fn() -> T>,
 }
@@ -67,8 +67,8 @@ impl Mapping {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles the result of the mapping. wgpu calls this method after it has mapped the buffer or
-    /// has failed to map it.
+    /// Handles the mapping's result. wgpu calls this method after it has mapped the buffer or has
+    /// failed to map it.
     fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
         let mut progress = self.progress();
         let next = match answer {
@@ -225,7 +225,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// Copies the bytes out of the staging buffer, and makes the buffer available again.
+    /// Copies the bytes out of the staging buffer and makes the buffer available again.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         drop(mapping.set(Progress::Taken));
@@ -245,8 +245,8 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
-    /// so this method succeeds only if the elements have already arrived. If the elements may not
+    /// Blocks until the elements have arrived, then returns them. In a browser, no code may block,
+    /// so this method succeeds only if the elements have already arrived. If the elements might not
     /// have arrived yet, await the `Reading`.
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl<T: PodElement> Reading<T> {
         self.elements()
     }
 
-    /// Blocks until the elements have arrived, and writes them to `destination`, which must have
+    /// Blocks until the elements have arrived, then writes them to `destination`, which must have
     /// the same number of elements.
     ///
     /// # Errors
@@ -271,7 +271,7 @@ impl<T: PodElement> Reading<T> {
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // The length becomes 0, so that another poll of the future returns no elements.
+        // The length becomes 0, so another poll of the future returns no elements.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)

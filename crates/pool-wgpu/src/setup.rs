@@ -1,5 +1,5 @@
-//! Stores the parts of a stream that never change: the device, its limits, the compiler and the
-//! counters.
+//! Stores the parts of a stream that never change, namely the device, its limits, the compiler, and
+//! the counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// The parts of a stream that never change after the stream has been created.
+/// The parts of a stream that never change after its creation.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// A number that identifies the stream within the process.
@@ -22,10 +22,10 @@ pub(crate) struct Setup {
     pub(crate) usages: wgpu::BufferUsages,
 }
 
-/// The limits of the device, which are stored here so that they can be read without calling wgpu.
+/// The limits of the device, stored here so that they can be read without calling wgpu.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The alignment that the device requires of a binding's offset, in bytes.
+    /// The alignment, in bytes, that the device requires for a binding's offset.
     pub(crate) alignment: u64,
     /// The maximum size of a binding, in bytes.
     pub(crate) binding: u64,

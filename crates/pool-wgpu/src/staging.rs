@@ -11,17 +11,17 @@ use crate::calls::Calls;
 use crate::counts::Counters;
 use crate::error::WgpuError;
 
-/// The minimum size of a staging buffer in bytes. Larger sizes are multiples of this size.
+/// The minimum size, in bytes, of a staging buffer. Larger sizes are multiples of this size.
 const CHUNK: u64 = 1 << 16;
-/// The maximum number of bytes that are copied through one staging buffer. Longer copies use
-/// several buffers.
+/// The maximum number of bytes copied through one staging buffer. Longer copies use several
+/// buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
 /// The maximum number of idle buffers. If another buffer becomes idle, it is dropped.
 const KEPT: usize = 32;
 /// wgpu requires the offset of a mapped range to be a multiple of this number of bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
-/// The copy direction of a staging buffer.
+/// A staging buffer's copy direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyDirection {
     /// Copies from the host to the device. The idle buffers for this direction are mapped.
@@ -42,7 +42,7 @@ impl IdleBuffers {
         Arc::new(Self { direction, idle: Mutex::default() })
     }
 
-    /// Returns the smallest idle buffer that has at least `bytes` bytes, or creates such a buffer.
+    /// Returns the smallest idle buffer with at least `bytes` bytes, or creates such a buffer.
     ///
     /// # Errors
     ///
@@ -109,12 +109,11 @@ pub(crate) struct Uploads {
 /// The bytes that one batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// The staging buffers that contain the bytes of the batch. Bytes are added only to the last
-    /// buffer.
+    /// The staging buffers that contain the batch's bytes. Bytes are added only to the last buffer.
     used: Vec<wgpu::Buffer>,
     /// The number of bytes in use in the last buffer.
     filled: u64,
-    /// The number of bytes that the batch has staged so far.
+    /// The number of bytes staged by the batch so far.
     pub(crate) bytes: u64,
 }
 
@@ -130,8 +129,8 @@ impl Uploads {
         Self { pool: IdleBuffers::new(CopyDirection::Upload) }
     }
 
-    /// Copies bytes into a staging buffer, from which a command of the batch can copy them. Returns
-    /// the buffer and the offset of the bytes in it. The number of bytes must be a multiple of 4,
+    /// Copies bytes into a staging buffer, from which one of the batch's commands can copy them.
+    /// Returns the buffer and the bytes' offset in it. The number of bytes must be a multiple of 4,
     /// and must not exceed [`PIECE`].
     ///
     /// # Errors
@@ -169,8 +168,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Asks wgpu to map the buffers of a submitted batch after the device has finished using them.
-    /// A buffer becomes idle after it has been mapped.
+    /// Asks wgpu to map a submitted batch's buffers after the device has finished using them. A
+    /// buffer becomes idle after it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

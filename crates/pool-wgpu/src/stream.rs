@@ -1,5 +1,5 @@
-//! Implements the context of a pool: a device, the device's queue, and the recorded commands in
-//! their order.
+//! Implements a pool's context, which consists of a device, its queue, and the recorded commands in
+//! order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,20 +25,19 @@ use crate::recorder::{Recording, record_apart};
 use crate::setup::Setup;
 use crate::staging::{CopyDirection, IdleBuffers};
 
-/// A device and its queue, together with the order of all commands. Fills, copies and dispatches
+/// A device and its queue, together with the order of all commands. Fills, copies, and dispatches
 /// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when there are 512 of them, when a view is read, or when
-/// [`submit`](Self::submit) is called. Commands that have not been submitted are never executed if
-/// the last clone and the last pool of a stream are dropped. A thread that is ending cannot free
-/// buffers. The buffers of an ending thread's pools are freed when any stream next allocates a
-/// buffer.
+/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed if the last clone
+/// and the last pool of a stream are dropped. A thread that is ending cannot free buffers. The
+/// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
-/// The stream does not order work that you record in your own encoder, even if this work uses
-/// memory of a pool. To include such work in the order, use one of these methods:
+/// The stream does not order work that you record in your own encoder, even if this work uses a
+/// pool's memory. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
 /// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
@@ -50,11 +49,11 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// A stream does not replace the device's callbacks. A stream uses error scopes, so each call
 /// returns the errors that wgpu reports for it. The stream detects a lost device at the next
-/// submission, allocation or read. A browser reports errors later, and only to the device's own
+/// submission, allocation, or read. A browser reports errors later, and only to the device's own
 /// handler.
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure of
-/// [`record`](Self::record), error handlers, mapping callbacks and log subscribers. If user code
+/// [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user code
 /// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
 /// `record`, a call from user code to a second stream also fails with `Reentered` if another thread
 /// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
@@ -76,7 +75,7 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The recorded commands, which one thread uses at a time. Threads leave the identities of
+    /// The recorded commands, which one thread uses at a time. Threads store the identities of
     /// freed buffers for the next user of the commands.
     recording: ExclusiveState<Recording>,
 }
@@ -168,7 +167,7 @@ impl Stream {
         Self::with_config(device, queue, config)
     }
 
-    /// Registers a watch, and returns the stream. The watch is notified of every block that pools
+    /// Registers a watch and returns the stream. The watch is notified of every block that pools
     /// allocate and free through the *returned* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
@@ -176,7 +175,7 @@ impl Stream {
         self
     }
 
-    /// Returns the device that the stream uses.
+    /// Returns the stream's device.
     #[must_use]
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.setup.calls.device
@@ -188,15 +187,14 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
-    /// far.
+    /// Returns the number of calls of each kind made to wgpu so far by all clones of the stream.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
     }
 
     /// Returns `true` if the device is known to be lost. The stream detects that the device is lost
-    /// at the next submission, allocation or read.
+    /// at the next submission, allocation, or read.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
@@ -204,8 +202,8 @@ impl Stream {
 
     /// Checks that kernels on this device can compute with elements of type `T`.
     ///
-    /// Elements of any type can be acquired, filled, copied and read. In WGSL, kernels support
-    /// `f16`, `f64`, `i16`, `u16`, `i64` and `u64` only if the device was opened with the
+    /// Elements of any type can be acquired, filled, copied, and read. In WGSL, kernels support
+    /// `f16`, `f64`, `i16`, `u16`, `i64`, and `u64` only if the device was opened with the
     /// corresponding feature.
     ///
     /// # Errors
@@ -216,9 +214,9 @@ impl Stream {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. The storage bindings of the kernel must be
-    /// declared as `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters
-    /// must be declared as `@group(1) @binding(0) var<uniform>`, and must have at most
+    /// Compiles an entry point of a WGSL source. The kernel's storage bindings must be declared as
+    /// `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters must be
+    /// declared as `@group(1) @binding(0) var<uniform>`, and must have at most
     /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
     ///
     /// # Errors
@@ -242,19 +240,19 @@ impl Stream {
     /// The stream creates a bind group when a kernel first uses these bindings. Kernels with the
     /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
     /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
-    /// bytes of the kernel's uniform variable, in the layout that WGSL defines. If `parameters` is
-    /// shorter than the uniform variable, the remaining bytes are zero.
+    /// bytes of the kernel's uniform variable, in the WGSL layout. If `parameters` is shorter than
+    /// the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
     ///
     /// - Returns [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`],
     ///   [`WgpuError::SharedBuffer`], [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`],
-    ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
+    ///   [`WgpuError::TooManyParameters`], or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
     /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. For example, a binding
     ///   may be smaller than the array in the kernel.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
-    ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
+    ///   [`WgpuError::DeviceLost`], or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
     /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
     ///   submission.
@@ -269,11 +267,11 @@ impl Stream {
     }
 
     /// Runs your closure with a separate encoder. The closure's commands run after all commands
-    /// that were recorded before the closure returned.
+    /// recorded before the closure returned.
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
     /// stream's pools, even if the pools must allocate memory for them. Inside the closure, fills,
-    /// copies, dispatches and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
+    /// copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
     /// threads may use the stream while the closure runs, and their commands precede the closure's
     /// commands.
     ///
@@ -287,8 +285,8 @@ impl Stream {
     ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
     /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
     ///   submission.
-    /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`]
-    ///   if the stream cannot be used.
+    /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`], or
+    ///   [`WgpuError::ThreadEnding`] if the stream cannot be used.
     pub fn record<R>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
@@ -326,15 +324,15 @@ impl Stream {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits all recorded commands and then your command buffers, which may use memory of the
-    /// pools. No other commands run between the recorded commands and your command buffers.
+    /// Submits all recorded commands and then your command buffers, which may use the pools'
+    /// memory. No other commands run between the recorded commands and your command buffers.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
     /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
-    /// your command buffers. wgpu does not execute the rejected buffer and the buffers after it.
-    /// The recorded commands and your earlier buffers are executed.
+    /// your command buffers. wgpu does not execute the rejected buffer or any buffer after it. The
+    /// recorded commands and your earlier buffers are executed.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
@@ -345,15 +343,15 @@ impl Stream {
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted. You may submit
-    /// your own command buffers directly to the queue if this number is 0.
+    /// Returns the number of commands recorded but not yet submitted. You may submit your own
+    /// command buffers directly to the queue if this number is 0.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
     /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
-    /// [`WgpuError::SubmissionRefused`] if another thread submitted commands of this thread and
-    /// wgpu rejected them.
+    /// [`WgpuError::SubmissionRefused`] if another thread submitted this thread's commands and wgpu
+    /// rejected them.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }
@@ -384,7 +382,7 @@ impl Stream {
         })?
     }
 
-    /// Returns the parts of the stream that never change, such as the device's limits.
+    /// Returns the stream's unchanging parts, such as the device's limits.
     pub(crate) fn setup(&self) -> &Setup {
         &self.shared.setup
     }
@@ -436,7 +434,7 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Counts a buffer as freed, and removes its bind groups from the stream's cache. If another
+    /// Counts a buffer as freed and removes its bind groups from the stream's cache. If another
     /// call is using the recording, the next call removes the bind groups. If no other call is
     /// using the recording, this method removes them immediately.
     fn forget(&self, identity: u64) {
@@ -464,8 +462,9 @@ impl Stream {
         }
     }
 
-    /// Blocks until the memory of freed buffers is available again. If this thread is inside a call
-    /// to the stream, this method waits only for work that has been submitted.
+    /// Blocks until the memory of freed buffers is available again. If this thread is already
+    /// executing a call on the stream, this method waits only for work that has already been
+    /// submitted.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;

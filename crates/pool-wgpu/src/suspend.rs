@@ -4,7 +4,7 @@
 //! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has
 //! run. Tests that block on other platforms can therefore also block in a browser.
 
-/// Lets the event loop run once, and returns `true`. If the event loop cannot run, this function
+/// Lets the event loop run once and returns `true`. If the event loop cannot run, this function
 /// returns `false`.
 #[cfg(not(pool_browser_tests))]
 pub(crate) fn run_event_loop() -> bool {
@@ -29,7 +29,7 @@ mod in_tests {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Lets the event loop run once, and returns `true`. This function returns `false` inside
+    /// Lets the event loop run once and returns `true`. This function returns `false` inside
     /// [`refused`].
     pub fn run_event_loop() -> bool {
         if IS_REFUSED.get() {
@@ -39,7 +39,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code that blocks the event loop, as a user's program may do.
+    /// Runs code that blocks the event loop, as a user's program might.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();

@@ -1,5 +1,5 @@
-//! Stores the streams of threads, and the device that the threads share. All threads that have not
-//! set a stream use this device.
+//! Stores the threads' streams and the device that the threads share. All threads that have not set
+//! a stream use this device.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// The stream of the current thread. The cell is borrowed only to read or replace the stream.
+    /// The current thread's stream. The cell is borrowed only to read or replace the stream.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
@@ -30,8 +30,8 @@ impl Stream {
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // A callback of wgpu may have called this function since the first check, and may have
-            // set the stream.
+            // A wgpu callback may have called this function since the first check, and may have set
+            // the stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))

@@ -1,5 +1,5 @@
-//! Views of elements in wgpu buffers. A view can start at any byte of a buffer. Views borrow from
-//! the pool and have no destructor, like slices.
+//! Views of elements in wgpu buffers. A view can start at any byte of a buffer. Like slices, views
+//! borrow from the pool and have no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -152,7 +152,7 @@ macro_rules! both_kinds {
                 self.length == 0
             }
 
-            /// Returns the stream of the pool that the view borrows from.
+            /// Returns the stream of the pool from which the view borrows.
             #[must_use]
             pub fn stream(&self) -> &Stream {
                 self.part.stream()
@@ -167,7 +167,7 @@ macro_rules! both_kinds {
                 block + self.part.offset
             }
 
-            /// Returns the offset of the view within its buffer, in bytes.
+            /// Returns the view's offset within its buffer, in bytes.
             #[must_use]
             pub fn offset(&self) -> u64 {
                 self.part.offset
@@ -184,9 +184,8 @@ macro_rules! both_kinds {
                 self.part.bind(self.bytes(), Access::Read)
             }
 
-            /// Submits all commands that have been recorded so far, and starts to copy the elements
-            /// to the host. To obtain the elements, await the returned `Reading` or call its `wait`
-            /// method.
+            /// Submits all commands recorded so far and starts copying the elements to the host. To
+            /// obtain the elements, await the returned `Reading` or call its `wait` method.
             ///
             /// # Errors
             ///

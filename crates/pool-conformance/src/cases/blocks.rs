@@ -43,7 +43,7 @@ fn accounts<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) 
     Ok(())
 }
 
-/// Lengths in bytes that are close to multiples of common block alignments.
+/// Byte lengths close to multiples of common block alignments.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
@@ -64,8 +64,8 @@ fn places<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     Ok(())
 }
 
-/// Returns the start and the minimum length of a block, given a view of the whole block. If the
-/// pool uses the stack layout, the function returns the start and the length of the view itself.
+/// Returns a block's start and minimum length, given a view of the whole block. If the pool uses
+/// the stack layout, the function returns the view's own start and length.
 fn place<P: BackendProbe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
@@ -194,8 +194,8 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // This line allocates the array's block in advance, so that the other blocks of this
-            // round may be adjacent.
+            // This line allocates the array's block in advance, so that this round's other blocks
+            // may be adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);

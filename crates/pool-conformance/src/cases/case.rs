@@ -34,9 +34,9 @@ enum Body<P: BackendProbe> {
 /// The result of running a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every check of the case passed.
+    /// Every check in the case passed.
     Passed,
-    /// An acquire returned an error, because the backend refused an allocation.
+    /// An acquire returned an error because the backend refused an allocation.
     Refused,
     /// The backend panicked during an allocation, as the case requested.
     Panicked,
@@ -57,7 +57,7 @@ impl<P: BackendProbe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// Returns the name of the case, which states the property that it checks.
+    /// Returns the case's name, which states the property that it checks.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -72,12 +72,12 @@ impl<P: BackendProbe> Case<P> {
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
     /// After the case, the pool must be usable, and no block may be leaked or misused, regardless
-    /// of the result. If the test already makes allocations fail, a case that would itself make
-    /// allocations fail ends immediately.
+    /// of the result. If the test already makes allocations fail, a case that would do the same
+    /// ends immediately.
     ///
     /// # Panics
     ///
-    /// Panics if a check fails. The message contains the name of the case.
+    /// Panics if a check fails. The message contains the case's name.
     pub fn run(&self, probe: &P) -> Ending {
         catch_quietly(|| self.run_within(&World::new(probe)))
             .unwrap_or_else(|payload| panic!("case {}: {}", self.name, text(payload.as_ref())))
@@ -104,7 +104,7 @@ impl<P: BackendProbe> Case<P> {
     }
 }
 
-/// Runs the body of a case. Returns the result of the case, or the message of the failed check.
+/// Runs a case's body. Returns the case's result, or the message of the failed check.
 fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -115,8 +115,8 @@ fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, S
     }
 }
 
-/// Checks the pool after a case, and drops the pool. Only the first failure is reported, because a
-/// panic while the pool is dropped would otherwise hide the failure of the case.
+/// Checks the pool after a case, then drops it. Only the first failure is reported, because a panic
+/// while dropping the pool would otherwise hide the case's failure.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let failure = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked = ended
@@ -139,5 +139,5 @@ fn check_ledger<P: BackendProbe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The error type of the probe's backend, which is needed to match on a `PoolError`.
+/// The error type of the probe's backend, needed to match on a `PoolError`.
 pub(super) type BackendError<P> = <<P as BackendProbe>::Backend as PoolBackend>::Error;

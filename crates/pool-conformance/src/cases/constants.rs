@@ -1,5 +1,5 @@
 //! Test cases for constants, which are arrays that a dynamic pool stores below its scopes. Scopes
-//! can read constants, and constants can be created from the contents of a scope.
+//! can read constants, and constants can be created from a scope's contents.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
@@ -18,10 +18,10 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of all constants and temporaries.
+/// The length of each constant and temporary.
 const LENGTH: usize = 40;
 
-/// The constants of a test, which are weights, a table of a different type, and an empty array.
+/// A test's constants, namely weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -38,7 +38,7 @@ impl Constants {
         })
     }
 
-    /// Checks the contents of the constants, and returns the addresses of the constants.
+    /// Checks the contents of the constants and returns their addresses.
     fn check<P: BackendProbe>(
         &self,
         world: &World<'_, P>,
@@ -89,7 +89,7 @@ fn read_beside<P: BackendProbe>(
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
-        // The new value of the constant is written before the scope enqueues any work.
+        // The constant's new value is written before the scope enqueues any work.
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;

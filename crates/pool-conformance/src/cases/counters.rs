@@ -83,7 +83,7 @@ fn counters_over_tables<P: BackendProbe>(
     Ok(())
 }
 
-/// Acquires an array and writes to it, without access to the arrays that the caller has acquired.
+/// Acquires an array and writes to it, without access to the caller's arrays.
 fn helper<'s, P: BackendProbe>(
     world: &World<'_, P>,
     scope: &Scope<'s, P::Backend>,
@@ -159,7 +159,7 @@ fn value_survives<P: BackendProbe>(
         world.write(&mut vectors, 3);
         world.assert_holds(&value, 42);
     }
-    // An array of an outer scope can also be written while an inner scope is open.
+    // An outer scope's array can also be written while an inner scope is open.
     {
         let inner = outer.scope();
         let mut scratch = inner.try_acquire::<f64, _>(1)?;
@@ -170,7 +170,7 @@ fn value_survives<P: BackendProbe>(
     Ok(())
 }
 
-/// Opens an inner scope, two calls below the function that opened the outer scope.
+/// Opens an inner scope two calls below the function that opened the outer scope.
 fn opens_its_own<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

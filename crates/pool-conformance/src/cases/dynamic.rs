@@ -1,6 +1,6 @@
 //! Test cases for dynamic pools. The cases test checkpoints, rewinds at the root, nonexistent
-//! depths, stale handles, and handles from other pools. The cases also test a scope that is used
-//! together with handles.
+//! depths, stale handles, and handles from other pools. The cases also test a scope used together
+//! with handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -53,8 +53,8 @@ fn at_the_root<P: BackendProbe>(
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // If the root entry of the checkpoint stack is intact, the next checkpoint has depth 1 and
-    // records no active slots.
+    // If the checkpoint stack's root entry is intact, the next checkpoint has depth 1 and records
+    // no active slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();
@@ -94,8 +94,8 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
 }
 
 /// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset, or after a rewind past the checkpoint. Both a reset and a
-/// rewind remove the checkpoint from the stack, so no such checkpoint remains.
+/// than are active only after a reset or a rewind past it. Both a reset and a rewind remove the
+/// checkpoint from the stack, so no such checkpoint remains.
 fn never_raises<P: BackendProbe>(
     _: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,
@@ -130,7 +130,7 @@ fn value_survives<P: BackendProbe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // The number of acquires is so large that the slots fill more than one slot table.
+        // The acquires need more slots than one slot table contains.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

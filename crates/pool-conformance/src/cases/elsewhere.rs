@@ -1,6 +1,6 @@
-//! Test cases for work that the pool cannot see. If a view hands its memory to work that the pool
-//! cannot see, the view arms its slot. `reuse` must make this work run before the slot's block is
-//! used again or freed. A case is skipped if the pool can see all work on the backend's views.
+//! Test cases for work that is invisible to the pool. A view arms its slot when it hands its memory
+//! to work that is invisible to the pool. `reuse` must make this work run before the slot's block
+//! is used again or freed. A case is skipped if the pool can see all work on the backend's views.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -88,13 +88,13 @@ fn other_slots<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // When the view is used again, it contains the elements that the other queue has written.
+    // When the view is used again, it contains the elements that the other queue wrote.
     world.assert_holds(&held, 1);
     Ok(())
 }
 
-/// Checks pools of an `ArmingBackend` that wraps the tested backend. The views of an
-/// `ArmingBackend` arm their slots even if the views of the tested backend do not.
+/// Checks pools of an `ArmingBackend` that wraps the tested backend. An `ArmingBackend`'s views arm
+/// their slots even if the tested backend's views do not.
 fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {
@@ -103,6 +103,6 @@ fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>)
     }
 }
 
-/// The reason for skipping a backend if the host cannot write to the backend's memory.
+/// The reason for skipping a backend whose memory the host cannot write.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

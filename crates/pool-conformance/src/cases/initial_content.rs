@@ -1,23 +1,21 @@
-//! The initial contents of an array, which a backend writes to a block before any view of the block
-//! exists.
+//! The initial contents that a backend writes to an array's block before any view of it exists.
 
 use pool_core::{AcquireResult, Scope};
 
 use crate::element::{Sample, samples};
 use crate::probe::BackendProbe;
 
-/// The initial contents of a new view.
+/// A new view's initial contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// All elements are equal to one given value.
+    /// All elements have the same given value.
     Value,
     /// The elements are copied from host memory.
     Copy,
-    /// Host code creates the elements, one at a time. A backend with a queue may have to
-    /// synchronize the queue before host code can write elements. A host backend does not have to
-    /// wait.
+    /// Host code creates the elements one at a time. A backend with a queue may have to synchronize
+    /// the queue before host code can write elements. A host backend does not have to wait.
     EachByHost,
 }
 
@@ -26,11 +24,11 @@ impl InitialContent {
     /// contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All kinds of contents. New variants of the enum must be added to this list as well.
+    /// All kinds of contents. New variants of the enum must also be added to this list.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
-    /// Acquires elements with these contents. `seed` determines the value of all elements, or the
-    /// elements to copy.
+    /// Acquires elements with these contents. `seed` determines the fill value or the elements to
+    /// copy.
     pub(super) fn acquire<'s, P: BackendProbe, T: Sample>(
         self,
         probe: &P,

@@ -1,6 +1,6 @@
 //! Test cases for leaving a scope. A scope can end with a panic, an early return, `?`, or a `break`
-//! out of two nested scopes. A scope can also be forgotten with `mem::forget`. However a scope is
-//! left, the outer scope's cursor must be restored.
+//! out of two nested scopes. A scope can also be forgotten with `mem::forget`. However a scope
+//! ends, the outer scope's cursor must be restored.
 
 use std::mem::forget;
 
@@ -61,7 +61,7 @@ fn every_way<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>)
     Ok(())
 }
 
-/// Acquires one array in a scope and another array in a nested scope, and then calls `end`.
+/// Acquires one array in a scope and another in a nested scope, then calls `end`.
 fn take_two_levels<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

@@ -1,7 +1,7 @@
-//! Test cases for long arrays. Filling, zeroing, copying, writing and reading must reach the last
-//! element of a long array. The sizes of the arrays are close to powers of two, and the longest
-//! array is one element larger than a mebibyte. Each element of an array has a size of 1, 2, 4, 8,
-//! 12 or 16 bytes.
+//! Test cases for long arrays. Filling, zeroing, copying, writing, and reading must reach the last
+//! element of a long array. The array sizes are close to powers of two, and the longest array is
+//! one element larger than a mebibyte. Each element of an array has a size of 1, 2, 4, 8, 12, or 16
+//! bytes.
 
 use pool_core::Pool;
 
@@ -25,7 +25,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the size of the longest array in bytes, not counting its last element.
+/// The base-2 logarithm of the longest array's size in bytes, excluding its last element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
 /// The value that replaces `MOST` in runs that repeat a case once for each allocation.
@@ -55,7 +55,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views of this case use the same block. The block's previous contents differ from
+    // All views in this case use the same block. The block's previous contents differ from
     // everything that the case writes to the block.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
@@ -75,7 +75,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// Returns the lengths, in elements, whose sizes in bytes are closest to each power of two.
+/// Returns, for each power of two, the lengths in elements whose byte sizes are closest to it.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

@@ -27,11 +27,11 @@ pub use case::{Case, Ending};
 pub use elsewhere::NO_HOST_FORMS;
 
 /// Runs every case. If the probe does not support a case, the function prints `SKIPPED` with the
-/// name of the case and the reason.
+/// case's name and the reason.
 ///
 /// # Panics
 ///
-/// Panics if a check fails. The message contains the name of the case.
+/// Panics if a check fails. The message contains the case's name.
 pub fn run_all<P: BackendProbe>(probe: &P) {
     for case in all::<P>() {
         match case.run(probe) {

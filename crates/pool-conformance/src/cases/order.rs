@@ -1,6 +1,6 @@
-//! Test cases for the order of work. An acquire must fill a block after all work that earlier views
-//! of the block enqueued. Work that later views enqueue must run after the fill. A case waits only
-//! at its end, so that the work on a queue is still pending when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block only after all work enqueued by
+//! the block's earlier views. Work that later views enqueue must run after the fill. A case waits
+//! only at its end, so work on the queue is still pending when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -51,7 +51,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// Lengths in elements, from one element to more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Enqueues work that writes and reads a block through a view, and drops the view. After the view
+/// Enqueues work that writes and reads a block through a view, then drops the view. After the view
 /// is dropped, an acquire with another element type fills the block.
 fn after_former<P: BackendProbe>(
     world: &World<'_, P>,
@@ -165,7 +165,7 @@ fn source_is_left<P: BackendProbe>(
     Ok(())
 }
 
-/// The reads that a case has enqueued, and the expected results.
+/// The reads enqueued by a case, with their expected results.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -220,8 +220,8 @@ fn enter<'p, P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that a case enqueues before it waits. This number exceeds the number of
-/// commands that any backend is likely to buffer.
+/// The number of commands that a case enqueues before it waits. No backend is likely to buffer this
+/// many commands.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

@@ -1,4 +1,4 @@
-//! Test cases for allocations that the ledger refuses. A refused acquire must return an error that
+//! Test cases for allocations refused by the ledger. A refused acquire must return an error that
 //! contains the relevant numbers, and must not consume a slot. If freeing idle blocks makes enough
 //! room, the acquire must succeed. During a sweep over failing allocations, the cases do nothing,
 //! because the sweep decides which allocations fail.
@@ -26,7 +26,7 @@ fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// A number of elements that requires an allocation, because the slot has no block or its block is
+/// A number of elements that requires an allocation because the slot has no block or its block is
 /// too small.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
@@ -38,7 +38,7 @@ fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    // With the stack layout, an array of one element still fits in the current chunk.
+    // With the stack layout, a one-element array still fits in the current chunk.
     let lengths = [1, 1_000, 100_000];
     for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {

@@ -1,5 +1,5 @@
 //! Test cases for releasing memory. `trim` must free only idle memory, and `compact` must replace
-//! blocks that are far too large. `clear` must leave a pool in the state of a new pool.
+//! blocks that are far too large. `clear` must leave a pool as if it were new.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 

@@ -1,7 +1,7 @@
 //! Test cases for blocks that are freed while work on them is still enqueued. A block may be freed
-//! by growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must
-//! still be able to access the block's memory. The memory must not be handed out again until the
-//! work has run.
+//! by growth, `trim`, `compact`, `clear`, or dropping its pool. The enqueued work must still be
+//! able to access the block's memory. The memory must not be handed out again until the work has
+//! run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -22,10 +22,10 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of elements in each block that is freed.
+/// The number of elements in each freed block.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work that uses the blocks of three slots, and then leaves the scope. Returns the most
+/// Enqueues work that uses the blocks in three slots, then leaves the scope. Returns the most
 /// recently enqueued reads.
 fn work<'p, P: BackendProbe>(
     world: &World<'p, P>,
@@ -43,8 +43,7 @@ fn work<'p, P: BackendProbe>(
     Ok(reads)
 }
 
-/// Overwrites all memory that was returned to the backend, by acquiring the memory again and
-/// writing to it.
+/// Overwrites all memory returned to the backend, by acquiring it again and writing to it.
 fn scribble<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -160,8 +159,8 @@ fn dynamic<P: BackendProbe>(
     Ok(())
 }
 
-/// Checks that a block has really been freed when the pool reports it as freed, even if work on the
-/// block was still enqueued. The pool calls `settle` to wait for this work.
+/// Checks that a block reported as freed really has been freed, even if work on it was still
+/// enqueued. The pool calls `settle` to wait for this work.
 fn is_back<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -65,7 +65,7 @@ fn expect_error<P: BackendProbe, V>(outcome: Result<V, Failure<P>>) -> Failure<P
     }
 }
 
-/// The number of elements that a block grows to.
+/// The number of elements that a block can hold after growing.
 const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 
 fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -82,8 +82,8 @@ fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and the block of slot
-    // 2 is reused unchanged afterwards.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and slot 2's block is
+    // then reused unchanged.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
@@ -158,8 +158,8 @@ fn zero_size<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>)
 
 fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks. The limit must meet both conditions even after sizes are rounded up to the alignment.
-    // With the stack layout, the first chunk has more room than the small blocks need.
+    // blocks. Both conditions must hold even after sizes are rounded up to the alignment. With the
+    // stack layout, the first chunk has more room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;

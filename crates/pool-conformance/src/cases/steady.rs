@@ -1,6 +1,6 @@
-//! Test cases for the steady state. If the same sequence of acquires is repeated, the acquires must
-//! always return the same addresses. After the first pass, no memory may be allocated, and the hot
-//! path must serve every acquire.
+//! Test cases for the steady state. Repeating the same sequence of acquires must always return the
+//! same addresses. After the first pass, no memory may be allocated, and the hot path must serve
+//! every acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -19,11 +19,10 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of times that the sequence of acquires is repeated.
+/// The number of times that the acquire sequence is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// Acquires arrays of several types and shapes in nested scopes. Returns the addresses of all
-/// arrays.
+/// Acquires arrays of several types and shapes in nested scopes. Returns all arrays' addresses.
 fn pass<P: BackendProbe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
@@ -43,8 +42,7 @@ fn pass<P: BackendProbe>(
 }
 
 fn addresses<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // Two scopes use slot 1 one after the other, so the block of slot 1 may grow in each of the
-    // first two passes.
+    // Two scopes use slot 1 in succession, so its block may grow in each of the first two passes.
     pass(world, &mut pool.scope())?;
     let right = pass(world, &mut pool.scope())?;
     let before = (pool.stats(), world.probe.held());

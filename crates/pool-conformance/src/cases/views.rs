@@ -1,5 +1,5 @@
 //! Test cases for views in generic code. The cases test pointers to views, parts of views, and
-//! operations that fill, zero, copy and read views. Each operation on a view must run in queue
+//! operations that fill, zero, copy, and read views. Each operation on a view must run in queue
 //! order.
 
 use std::ops::Range;
@@ -59,7 +59,7 @@ fn lent<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
-    // All borrows of the parts have ended, so the whole view can be used again.
+    // All borrows of the parts have ended, so the whole view is usable again.
     let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())

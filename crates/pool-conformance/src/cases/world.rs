@@ -1,4 +1,4 @@
-//! The environment of a case, which contains a probe and creates contents that identify views. The
+//! A case's environment, which contains a probe and creates contents that identify views. The
 //! environment also records whether a test makes allocations fail. If allocations fail, a pool
 //! frees its idle blocks and may allocate more often than usual.
 
@@ -36,8 +36,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe provides, if there is one. Returns `None` if the probe
-    /// provides no value, and counts the case as skipped.
+    /// Returns the value provided by the probe, if any. If the probe provides no value, returns
+    /// `None` and counts the case as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -48,7 +48,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
     }
 
     /// Returns `true` if no allocation has been refused since the case began. After a refused
-    /// allocation, a pool may allocate again even if the same acquires are repeated.
+    /// allocation, a pool may allocate again even when the same acquires are repeated.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
@@ -81,7 +81,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.probe.write(view, &content);
     }
 
-    /// Checks that a view contains the contents that are generated from `seed`.
+    /// Checks that a view contains the contents generated from `seed`.
     #[track_caller]
     pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
@@ -92,7 +92,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
 
-    /// Enqueues work that reads a view. The returned function waits for the work, and returns the
+    /// Enqueues work that reads a view. The returned function waits for the work and returns the
     /// elements.
     pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
         self.probe.read_later::<T>(&view.as_view())
@@ -125,7 +125,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, after a case, that `acquire`, `rewind` and `reset` still work on a dynamic pool.
+    /// Checks, after a case, that `acquire`, `rewind`, and `reset` still work on a dynamic pool.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -1,5 +1,5 @@
 //! The deferred backend, whose blocks are identifiers instead of pointers to memory. Every access
-//! to the contents of a block is a command.
+//! to a block's contents is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -14,7 +14,7 @@ use crate::ledger::RefusalError;
 #[derive(Debug)]
 pub struct DeferredBackend;
 
-/// The descriptor that is stored with a cached shape. The descriptor contains a copy of the shape's
+/// The descriptor stored with a cached shape. The descriptor contains a copy of the shape's
 /// lengths, just as a device would store a copy in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
@@ -72,8 +72,8 @@ unsafe impl PoolBackend for DeferredBackend {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller upholds the contract of `view`, and `DeferredView::new` requires
-        // nothing more.
+        // SAFETY: the caller upholds the contract of `view`, and `DeferredView::new` has no further
+        // requirements.
         unsafe { DeferredView::new(block, AnySlot::new(slot), length) }
     }
 
@@ -82,8 +82,8 @@ unsafe impl PoolBackend for DeferredBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and `DeferredViewRef::new`
-        // requires nothing more.
+        // SAFETY: the caller upholds the contract of `view_ref`, and `DeferredViewRef::new` has no
+        // further requirements.
         unsafe { DeferredViewRef::new(block, length) }
     }
 

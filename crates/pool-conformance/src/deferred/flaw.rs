@@ -8,13 +8,13 @@ pub(crate) enum ViewFlaw {
     Nothing,
     /// The second part of a split starts one element too late.
     PartsLate,
-    /// A shared part exposes a pointer to the start of the block instead of the start of the part.
+    /// A shared part exposes a pointer to the start of the block instead of the part's start.
     LendsStart,
     /// If a view is split past its end, the first part is the whole view.
     SplitsAnywhere,
-    /// A fill runs before work that was enqueued earlier.
+    /// A fill runs before previously enqueued work.
     FillsEarly,
-    /// A read by the host runs before work that was enqueued earlier.
+    /// A read by the host runs before previously enqueued work.
     ReadsEarly,
     /// A copy from a view omits the last element.
     CopiesShort,

@@ -1,5 +1,5 @@
 //! Commands, the blocks that they access, and the lane that stores commands until the next wait.
-//! Buffers, lanes and commands are defined in one file because they refer to each other. A buffer
+//! Buffers, lanes, and commands are defined in one file because they refer to each other. A buffer
 //! refers to its lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
@@ -13,12 +13,11 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// The memory of a block, together with the lane that stores the work on the block.
+/// A block's memory, together with the lane that stores work on the block.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes of the block, stored as words. The bytes are `None` after the block has been
-    /// freed.
+    /// The block's bytes, stored as words. The bytes are `None` after the block has been freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -35,9 +34,8 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
-/// reference-counted handles can be stored in a table of the context, so that a `Copy` block can
-/// refer to a handle.
+/// A block, which refers to one of its queue's buffers without owning it. A context's table can
+/// store a driver's reference-counted handles, so that a `Copy` block can refer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -64,13 +62,13 @@ impl DeferredBlock {
     /// Returns the buffer, or `None` if the block belongs to an empty slot.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
         // SAFETY: a buffer lives as long as its queue, which is the pool's context. Blocks exist
-        // only in the pool's slots, in the pool's views and in the queue's commands. All references
-        // to a buffer are shared.
+        // only in the pool's slots, in the pool's views, and in the queue's commands. All
+        // references to a buffer are shared.
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the bytes of the block. The number is aligned like an
-    /// address, even for the block of an empty slot.
+    /// Returns a number that identifies the block's bytes. The number is aligned like an address,
+    /// even for the block of an empty slot.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -83,11 +81,11 @@ impl DeferredBlock {
     }
 }
 
-/// The commands that have been enqueued but have not run.
+/// The enqueued commands that have not run yet.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Commands from other queues. Only [`join`](Self::join) orders commands from other queues
-    /// relative to the commands of this queue.
+    /// Commands from other queues. Only [`join`](Self::join) orders other queues' commands relative
+    /// to this queue's commands.
     elsewhere: RefCell<VecDeque<Command>>,
     /// Copies that a faulty backend does not enqueue until the next read
     /// ([`ViewFlaw::CopiesWhenRead`]).
@@ -101,7 +99,7 @@ pub(crate) struct Lane {
 pub(crate) enum Command {
     /// Writes bytes to the block, starting at an offset.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that an earlier command has read.
+    /// Writes the bytes that an earlier command read.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
@@ -110,7 +108,7 @@ pub(crate) enum Command {
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
-    /// Frees the memory of the block.
+    /// Frees the block's memory.
     Free { block: DeferredBlock },
 }
 
@@ -145,7 +143,7 @@ impl Lane {
         }
     }
 
-    /// Returns the number of commands in this queue that have not run yet.
+    /// Returns the number of this queue's commands that have not run yet.
     pub(crate) fn waiting(&self) -> usize {
         self.commands.borrow().len()
     }
@@ -165,7 +163,7 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues a command in front of the last enqueued command. Only faulty backends call
+    /// Enqueues a command before the last enqueued command. Only faulty backends call
     /// `push_before_last`.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();
@@ -178,8 +176,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders all work that other queues enqueued on a block before all work that is enqueued
-    /// later.
+    /// Orders the work that other queues have enqueued on a block before all later work.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -187,7 +184,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all enqueued commands, followed by the commands from other queues.
+    /// Runs all enqueued commands, then the commands from other queues.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;

@@ -1,5 +1,4 @@
-//! The probe for the deferred backend, which is an example of a probe for a backend with a command
-//! queue.
+//! The probe for the deferred backend, an example of a probe for a backend with a command queue.
 
 use pool_core::{Element, PodElement};
 
@@ -11,7 +10,7 @@ use crate::probe::{BackendProbe, Later, SkipReason};
 /// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct DeferredProbe {
-    /// The ledger for the blocks of all queues.
+    /// The ledger for all queues' blocks.
     pub ledger: Ledger,
 }
 

@@ -1,4 +1,4 @@
-//! A queue that stores commands until the next wait. During a wait, the commands run one by one, in
+//! A queue that stores commands until the next wait. During a wait, the commands run one by one in
 //! the order in which they were enqueued. Work that other queues enqueue on a block runs as late as
 //! possible.
 
@@ -16,7 +16,7 @@ pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that the queue has ever created. A buffer keeps its identity until the queue is
     /// dropped, even after its memory has been freed. Work on a freed block is therefore recorded
-    /// as a mistake, and has no other effect.
+    /// as a mistake and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
@@ -51,13 +51,13 @@ impl Queue {
         self.buffers.borrow().last().copied()
     }
 
-    /// Creates a block that is filled with zeros.
+    /// Creates a zero-filled block.
     pub(crate) fn make(&self, bytes: usize) -> DeferredBlock {
         self.make_moved(bytes, 0)
     }
 
     /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method
-    /// behaves like [`make`](Self::make). Only faulty backends pass a value other than 0 for `by`.
+    /// behaves like [`make`](Self::make). Only faulty backends pass a nonzero `by`.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

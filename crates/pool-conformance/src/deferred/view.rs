@@ -1,5 +1,5 @@
 //! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work on
-//! other queues arms the slot of the view.
+//! another queue arms the view's slot.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct DeferredViewRef<'s, T> {
 /// A range of elements in a block. Exclusive views and shared views both contain an `ElementRange`.
 struct ElementRange<T> {
     block: DeferredBlock,
-    /// The offset of the first element in the block, in bytes.
+    /// The first element's offset in the block, in bytes.
     offset: usize,
     length: usize,
     element: PhantomData<T>,
@@ -62,7 +62,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         Self { range: ElementRange::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
+    /// Returns the view's start address in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.range.address()
@@ -86,8 +86,8 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, so that the pool cannot see the write. The write runs
-    /// after all commands that are already enqueued on this queue.
+    /// Enqueues a write on another queue, so the pool cannot see it. The write runs after all
+    /// commands that have already been enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };
         let ElementRange { block, offset, .. } = self.range;
@@ -98,13 +98,13 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits until all enqueued commands have run, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, then returns the view's elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.range.read_later()()
     }
 
-    /// Enqueues a command that reads the view. The returned function waits for this command, and
+    /// Enqueues a command that reads the view. The returned function waits for this command and
     /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
@@ -126,19 +126,19 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self
     }
 
-    /// Returns the start address of the view, in the same form as [`DeferredBlock::address`].
+    /// Returns the view's start address in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.range.address()
     }
 
-    /// Waits until all enqueued commands have run, and returns the elements of the view.
+    /// Waits until all enqueued commands have run, then returns the view's elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.range.read_later()()
     }
 
-    /// Enqueues a command that reads the view. The returned function waits for this command, and
+    /// Enqueues a command that reads the view. The returned function waits for this command and
     /// returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
@@ -152,7 +152,7 @@ impl<T> ElementRange<T> {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks that a copy is valid, given the numbers of elements in the source and in the target.
+    /// Checks that a copy is valid, given the element counts of its source and target.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -180,7 +180,7 @@ impl<T: Element> ElementRange<T> {
         }
     }
 
-    /// Returns a read command, and the cell that receives the bytes.
+    /// Returns a read command and the cell that receives the bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -188,14 +188,14 @@ impl<T: Element> ElementRange<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read command, and returns the cell that receives the bytes.
+    /// Enqueues a read command and returns the cell that receives the bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);
         found
     }
 
-    /// Reads the elements, and returns them to the host.
+    /// Reads the elements and returns them to the host.
     fn read_for_host(&self) -> Vec<T> {
         if let (true, Some(buffer)) = (self.has(ViewFlaw::ReadsEarly), self.block.buffer()) {
             let (read, found) = self.reading();
@@ -220,7 +220,7 @@ impl<T: Element> ElementRange<T> {
     }
 }
 
-/// Returns the elements as a slice of bytes.
+/// Returns the elements as a byte slice.
 pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
@@ -230,7 +230,7 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
     // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
-    // `length` elements in `bytes`. The bytes are valid for `T`, because they are either copies of
+    // `length` elements in `bytes`. The bytes are valid for `T` because they are either copies of
     // elements of type `T` or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
@@ -321,7 +321,7 @@ impl<'a, T> LendView<'a> for DeferredView<'_, T> {
     }
 }
 
-/// Implements the traits that both kinds of views have in common.
+/// Implements the traits shared by both kinds of views.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
         impl<T> PoolView for $view<'_, T> {
@@ -411,7 +411,7 @@ impl AnySlot {
 /// The bytes must represent a `SlotRef<B>`, and the caller must uphold the requirements of
 /// [`SlotRef::arm`].
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
-    // SAFETY: the caller promises that the bytes represent a `SlotRef<B>`.
+    // SAFETY: the caller guarantees that the bytes represent a `SlotRef<B>`.
     let slot: SlotRef<B> = unsafe { transmute_copy(&slot) };
     // SAFETY: the caller upholds the contract of `SlotRef::arm`.
     unsafe { slot.arm() };

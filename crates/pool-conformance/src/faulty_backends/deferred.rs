@@ -26,7 +26,7 @@ pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred
 pub(super) struct FaultyDeferred {
     queue: Queue,
     mistake: Mistake,
-    /// The command that is being held back, or the last command that was enqueued.
+    /// The held-back command, or the last enqueued command.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -45,7 +45,7 @@ impl From<(Queue, Mistake)> for FaultyDeferred {
     }
 }
 
-/// Returns the mistake that the views make, if the backend's mistake concerns views.
+/// Returns the backend's mistake if it concerns views.
 fn flaw(mistake: Mistake) -> ViewFlaw {
     match mistake {
         Mistake::PartsLate => ViewFlaw::PartsLate,
@@ -74,7 +74,7 @@ impl FaultyDeferred {
         Ok(())
     }
 
-    /// Enqueues the command that was held back, and holds back `command` until the next call.
+    /// Enqueues the held-back command, and holds back `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -96,8 +96,8 @@ impl FaultyDeferred {
 }
 
 // SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue
-// accesses only the memory of its own buffers. The slot of each view belongs to a pool that uses
-// this backend.
+// accesses only the memory of its own buffers. Each view's slot belongs to a pool that uses this
+// backend.
 unsafe impl Adaptor for FaultyDeferred {
     type Inner = DeferredBackend;
     type Descriptor = FaultyShape;
@@ -171,8 +171,8 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -187,8 +187,8 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires, and a queue
@@ -202,8 +202,8 @@ unsafe impl Adaptor for FaultyDeferred {
             (Mistake::IgnoresReuse, _)
             | (Mistake::ReusesForHandOut, Reuse::Free)
             | (Mistake::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend requires
-            // nothing more.
+            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no
+            // further requirements.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }
@@ -317,14 +317,14 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Makes each new descriptor start as a copy of the previous descriptor if `on` is `true`, or start
-/// empty if `on` is `false`.
+/// Makes each new descriptor start as a copy of the previous one if `on` is `true`, or empty if
+/// `on` is `false`.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor. If the deliberate mistake is to return stale shapes, each new descriptor starts as
-/// a copy of the previous one.
+/// A descriptor. To return stale shapes deliberately, the backend starts each new descriptor as a
+/// copy of the previous one.
 pub(super) struct FaultyShape(KeptShape);
 
 impl Default for FaultyShape {

@@ -1,6 +1,6 @@
 //! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
 //! A backend whose views are slices can make the same mistakes as a backend with a queue. No faulty
-//! backend with host memory accesses memory outside the bytes of a block.
+//! backend with host memory accesses memory outside its blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -48,7 +48,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
-        // contract, the ledger of the inner backend detects the violation, and nothing is freed.
+        // contract, the inner backend's ledger detects the violation, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.mistake {
             Mistake::LeaksAll => {}
@@ -78,8 +78,8 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -94,8 +94,8 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller promises that the slot belongs to the view that this call creates, and
-        // that the view is about to be in use.
+        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
+        // and that the view is about to be in use.
         let mistake = unsafe { slot.context() }.mistake;
         let length = length - usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are

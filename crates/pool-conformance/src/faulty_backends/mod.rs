@@ -42,11 +42,11 @@ use host_queue::HostQueueProbe;
 pub struct FaultyBackend {
     /// The mistake that the backend makes.
     pub mistake: Mistake,
-    /// The name of the correct backend that the faulty backend wraps.
+    /// The name of the correct backend wrapped by the faulty backend.
     pub base: &'static str,
     /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The failure message of the case.
+    /// The case's failure message.
     pub said: String,
 }
 
@@ -93,8 +93,8 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
     AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
-/// Runs the cases on a faulty backend until one of the cases fails. Checks that run after every
-/// case often fail first, but their messages are the least informative. If such a check fails, the
+/// Runs the cases on a faulty backend until one of them fails. Checks that run after every case
+/// often fail first, but their messages are the least informative. If such a check fails, the
 /// function continues until a case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };

@@ -1,4 +1,4 @@
-//! Calls the acquire methods of a host backend, given the name of a method and an element type. The
+//! Calls a host backend's acquire methods, given the names of a method and an element type. The
 //! calls go through a table of methods that only a host backend can create. Generic code cannot
 //! test at run time whether its backend is a host backend.
 

@@ -1,7 +1,6 @@
-//! The element types that the tests of the host's acquire methods use. Some types are known to be
-//! plain data. Other types contain padding or pointers, or have invalid values, so writing such
-//! elements marks the slot as possibly uninitialized. Each element type generates contents from a
-//! seed.
+//! The element types used to test the host's acquire methods. Some types are known to be plain
+//! data. Other types contain padding or pointers, or have invalid values, so writing such elements
+//! marks the slot as possibly uninitialized. Each element type generates contents from a seed.
 
 use std::fmt::Debug;
 
@@ -12,11 +11,11 @@ pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
     /// `true` if writing elements of this type marks their slot as possibly uninitialized.
     const MARKS: bool;
 
-    /// Returns element number `index` of the contents that are generated from `seed`.
+    /// Returns the element at `index` of the contents generated from `seed`.
     fn host_sample(seed: u64, index: usize) -> Self;
 }
 
-/// Returns the first `length` elements of the contents that are generated from `seed`.
+/// Returns the first `length` elements of the contents generated from `seed`.
 pub(crate) fn host_samples<T: HostSample>(seed: u64, length: usize) -> Vec<T> {
     (0..length).map(|index| T::host_sample(seed, index)).collect()
 }
@@ -100,8 +99,8 @@ macro_rules! plain {
 
 plain!((), u8, f64, [f32; 3]);
 
-// All bytes except the padding are nonzero, so that bytes which should have been zeroed are
-// detected even without Miri.
+// All bytes except the padding are nonzero, so bytes that should have been zeroed are detected even
+// without Miri.
 
 impl HostSample for (u8, u64) {
     const MARKS: bool = true;

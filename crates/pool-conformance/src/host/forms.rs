@@ -1,4 +1,4 @@
-//! Calls the acquire methods of a host backend for one element type, and checks the results.
+//! Calls a host backend's acquire methods for one element type, and checks the results.
 
 use std::mem::{MaybeUninit, size_of};
 
@@ -8,7 +8,7 @@ use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
-/// The result of an acquire from a pool of the backend.
+/// The result of acquiring from one of the backend's pools.
 pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
 
 /// An event that occurs during an acquire.
@@ -17,9 +17,9 @@ pub(crate) enum Moment {
     /// The element with this index is the next to be created. The code that creates the element may
     /// itself acquire memory, and may panic.
     Element(usize),
-    /// A vector requested `asked` bytes of the block at `start`, and has written `written` bytes.
+    /// A vector requested `asked` bytes of the block at `start` and has written `written` bytes.
     Written { start: usize, written: usize, asked: usize },
-    /// A vector has moved its elements to the block of the next slot.
+    /// A vector has moved its elements to the next slot's block.
     Moved,
 }
 
@@ -30,7 +30,7 @@ macro_rules! call {
     };
 }
 
-/// Acquires elements with any acquire method, and checks their contents.
+/// Acquires elements with any acquire method and checks their contents.
 pub(super) fn acquire<'s, B: HostBackend>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -54,7 +54,7 @@ pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Returns the range of memory that an acquire has handed out.
+/// Returns the range of memory that an acquire handed out.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -63,8 +63,8 @@ pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     }
 }
 
-/// Returns the alignment that a view at the start of a block should have. If the view contains no
-/// bytes, the alignment of `T` is sufficient.
+/// Returns the expected alignment of a view at the start of a block. If the view contains no bytes,
+/// the alignment of `T` is sufficient.
 pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
@@ -158,7 +158,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Pushes elements to a vector, and reports the memory that the vector uses during its growth.
+/// Pushes elements to a vector and reports the memory that the vector uses as it grows.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -190,8 +190,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     Ok(vector.into_slice())
 }
 
-/// Returns the memory of a vector's elements, and the number of bytes that the vector has
-/// requested.
+/// Returns the memory of a vector's elements and the number of bytes that the vector has requested.
 fn place_of<B: HostBackend, T: HostSample>(vector: &PoolVec<'_, '_, B, T>) -> Extent {
     let asked = if size_of::<T>() == 0 { 0 } else { vector.capacity() * size_of::<T>() };
     Extent::of(&vector[..]).asked(asked)

@@ -1,4 +1,4 @@
-//! Keeps slices of different element types after their scope has ended.
+//! Holds slices of different element types after their scope has ended.
 
 use std::ops::Range;
 
@@ -26,8 +26,7 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error that reports that no slice was kept, because the body ended early or the acquire
-/// failed.
+/// The error for a slice that was not kept because the body ended early or the acquire failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -36,8 +35,8 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Acquires a slice in an inner scope, and keeps the slice after the scope has ended. Returns
-/// `None` if no slice was kept.
+/// Acquires a slice in an inner scope and keeps it after the scope has ended. Returns `None` if no
+/// slice was kept.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,
@@ -53,7 +52,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // The kept slice may be only a part of its block. The rest of the block cannot be used.
+    // The kept slice may be only part of its block. The rest of the block cannot be used.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

@@ -27,7 +27,7 @@ pub(crate) use slice::{Extent, HeldSlice};
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {
-    /// Returns the acquire methods that the scopes of this backend provide.
+    /// Returns the acquire methods provided by this backend's scopes.
     #[must_use]
     pub fn new() -> Self {
         Self(&HostMemory)
@@ -47,7 +47,7 @@ impl<B: PoolBackend> fmt::Debug for HostForms<B> {
 }
 
 impl<B: PoolBackend> HostForms<B> {
-    /// Acquires elements, and checks that the result contains the contents generated from `seed`.
+    /// Acquires elements and checks that the result contains the contents generated from `seed`.
     /// Calls `watch` for each event during the acquire.
     pub(crate) fn acquire<'s>(
         &self,
@@ -59,10 +59,10 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.acquire(scope, asked, seed, watch)
     }
 
-    /// Acquires a slice in an inner scope, and keeps the elements between the two indices in
-    /// `part`. Each index in `part` is taken modulo the length plus one. An array is always kept as
-    /// a whole. The method checks that the kept elements equal the contents generated from `seed`.
-    /// Returns `None` if `body` ended early or if the acquire failed.
+    /// Acquires a slice in an inner scope and keeps the elements between the two indices in `part`.
+    /// Each index in `part` is taken modulo the length plus one. Arrays are always kept whole. The
+    /// method checks that the kept elements equal the contents generated from `seed`. Returns
+    /// `None` if `body` ended early or if the acquire failed.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -74,9 +74,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on a slot that a view has armed, with the memory of this backend.
-    /// Checks that `reuse` is called exactly once for the block, before the first write to the
-    /// block.
+    /// Runs every acquire method on a slot armed by a view, with this backend's memory. Checks that
+    /// `reuse` is called exactly once for the block, before the first write to the block.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,29 +1,29 @@
-//! Values that describe calls to the acquire methods of scopes with a host backend.
+//! Values that describe calls to the acquire methods of a host backend's scopes.
 
 use super::element::HostKind;
 
-/// A call that acquires elements of any `Copy` type from a scope of a host backend.
+/// A call that acquires elements of any `Copy` type from a host backend's scope.
 #[derive(Clone, Debug)]
 pub struct HostAcquire {
     /// The element type.
     pub kind: HostKind,
-    /// The acquire method that is called.
+    /// The acquire method to call.
     pub form: HostForm,
-    /// The number of elements. If the method acquires an array, the array may contain slightly
-    /// fewer elements, because it always has three columns.
+    /// The number of elements. An array may contain slightly fewer elements, because it always has
+    /// three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
-    /// this memory before it creates an element whose index is a multiple of `reenter_at`. The code
-    /// acquires nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
+    /// this memory before each element whose index is a multiple of `reenter_at`. The code acquires
+    /// nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
     pub reenter_at: Option<usize>,
-    /// The code that creates elements panics before it creates the element at the index `panic_at`.
-    /// If `panic_at` is `None`, the code does not panic.
+    /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
+    /// the code does not panic.
     pub panic_at: Option<usize>,
-    /// `true` to call the variant of the method that panics on failure.
+    /// `true` to call the panicking variant of the method.
     pub panics: bool,
 }
 
-/// An acquire method that only scopes of host backends provide.
+/// An acquire method available only in scopes of host backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
     /// The `acquire_with` method, called with a length.
@@ -59,7 +59,7 @@ impl HostForm {
 }
 
 impl HostAcquire {
-    /// Returns the lengths of both axes of the requested array.
+    /// Returns the lengths of the requested array's two axes.
     pub(super) fn dims(&self) -> [usize; 2] {
         [self.length / 3, 3]
     }

@@ -1,5 +1,5 @@
-//! Runs every acquire method in a slot that a view has armed. Checks how many times `reuse` is
-//! called for the block, and what the block contains during the call.
+//! Runs every acquire method in a slot armed by a view. Checks how many times `reuse` is called for
+//! the block, and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 
@@ -11,13 +11,13 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// The byte that fills the block of the armed slot until the slot is used again.
+/// The byte that fills the armed slot's block until the slot is used again.
 const FORMER: u8 = 0xA5;
 
 /// The size of the armed slot's block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// A call to an acquire method that every scope provides, in a slot that a view has armed.
+/// A call, in a slot armed by a view, to an acquire method that every scope provides.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
 /// A call to an acquire method of a dynamic pool.
@@ -88,8 +88,8 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
         HostKind::Optional,
         HostKind::Text,
     ];
-    // Under Miri, only the first two kinds are tested. Elements of the kind `Unit` have no bytes,
-    // and elements of the kind `Pair` contain padding.
+    // Under Miri, only the first two kinds are tested. Elements of kind `Unit` have no bytes, and
+    // elements of kind `Pair` contain padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
     // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. Arrays
     // with the two longest lengths do not fit in the armed slot's block.
@@ -115,7 +115,7 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     Ok(())
 }
 
-/// Arms the first slot of a scope, and checks how an acquire method uses this slot.
+/// Arms a scope's first slot and checks how an acquire method uses it.
 fn check_in_scope<B: HostBackend>(
     pool: &mut Pool<Backend<B>>,
     name: &str,

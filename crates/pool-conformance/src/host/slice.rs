@@ -1,16 +1,16 @@
-//! Slices in host memory that are in use, with elements of any type.
+//! In-use slices of host memory, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
+/// An in-use slice or piece of uninitialized memory, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The memory of the slice when it was handed out.
+    /// The slice's memory at the time it was handed out.
     extent: Extent,
-    /// The alignment that the start of the slice must have.
+    /// The required alignment of the start of the slice.
     pub(crate) alignment: usize,
     seed: u64,
 }
@@ -18,11 +18,11 @@ pub(crate) struct HeldSlice<'s> {
 /// The memory that a slice occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// The start address of the slice.
+    /// The slice's start address.
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,
-    /// The number of bytes that the acquire requested, counted from the start of the block.
+    /// The number of bytes requested by the acquire, relative to the start of the block.
     pub(crate) asked: usize,
 }
 
@@ -40,7 +40,7 @@ impl Extent {
 }
 
 impl<'s> HeldSlice<'s> {
-    /// Stores a slice that was just handed out, and writes the contents that are generated from
+    /// Stores a slice that was just handed out and fills it with the contents generated from
     /// `seed`.
     pub(super) fn new<T: HostSample>(
         slice: &'s mut [T],
@@ -52,8 +52,7 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Stores uninitialized memory in the same way as [`new`](Self::new), but writes only every
-    /// second element.
+    /// Stores uninitialized memory like [`new`](Self::new), but writes only every second element.
     pub(super) fn of_uninit<T: HostSample>(
         memory: &'s mut [MaybeUninit<T>],
         extent: Extent,
@@ -119,8 +118,8 @@ impl<T: HostSample> AnySlice for &mut [T] {
     }
 }
 
-/// Uninitialized memory for elements. After the memory has been written, the elements with an even
-/// index are initialized.
+/// Uninitialized memory for elements. After the memory has been written, the elements with even
+/// indices are initialized.
 struct HalfWritten<'s, T>(&'s mut [MaybeUninit<T>]);
 
 impl<T: HostSample> AnySlice for HalfWritten<'_, T> {

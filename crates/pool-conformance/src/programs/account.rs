@@ -6,17 +6,17 @@ use pool_core::PoolStats;
 use super::program::Setting;
 use crate::ledger::BlockCounts;
 
-/// The numbers that are expected for one pool.
+/// The numbers expected for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// The number of slots that are currently handed out.
+    /// The number of slots currently handed out.
     pub(super) active: usize,
-    /// The largest number of slots that were handed out or reserved at the same time.
+    /// The largest number of slots handed out or reserved at the same time.
     high_water: usize,
-    /// An upper bound on `high_water`. The exact number is unknown, because the account does not
+    /// An upper bound on `high_water`. The exact number is unknown because the account does not
     /// record every slot that a vector reserves.
     high_water_at_most: usize,
-    /// The total number of slots that have been handed out.
+    /// The total number of slots handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
     /// The largest number of bytes that the pool may hold. This number is the pool's limit, or the
@@ -25,7 +25,7 @@ pub(super) struct Account {
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
     /// Counts of the blocks that the backend had allocated when the pool was created. All blocks
-    /// that are allocated later belong to the pool.
+    /// allocated later belong to the pool.
     before: Option<BlockCounts>,
     /// The number of acquires whose shape was found in the shape cache.
     pub(super) shaped: u64,
@@ -33,7 +33,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Creates the account of a new pool.
+    /// Creates a new pool's account.
     pub(super) fn open(setting: Setting, held: Option<BlockCounts>, has_slots: bool) -> Self {
         let allowed = setting.limit();
         Self {
@@ -57,7 +57,7 @@ impl Account {
         self.high_water = self.high_water.max(self.active);
     }
 
-    /// Records that the pool reserved the given number of slots but did not hand them out.
+    /// Records that the pool reserved the given number of slots without handing them out.
     pub(super) fn reserved(&mut self, slots: usize) {
         self.high_water = self.high_water.max(self.active + slots);
     }

@@ -19,7 +19,7 @@ use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{BackendProbe, Failure, View, ViewRef, Watching};
 
-/// The number of elements in a copy that is given a shape with a different number of elements.
+/// The number of elements in a copy that is given a shape of a different length.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
 /// The contents that a view must have when it is handed out.
@@ -27,7 +27,7 @@ pub(super) const MISSHAPEN_LENGTH: usize = 3;
 enum Content {
     Unspecified,
     Zeroed,
-    /// All elements equal the first element of the contents that are generated from this seed.
+    /// All elements equal the first element of the contents generated from this seed.
     Filled(u64),
     Samples(u64),
 }
@@ -53,7 +53,7 @@ impl Content {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires arrays in a scope, and stores their views in the frame.
+    /// Acquires arrays in a scope and stores their views in the frame.
     pub(super) fn acquire<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -135,8 +135,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a view that was just handed out, and updates the model. Writes new contents to the
-    /// view, and stores the view.
+    /// Checks a newly handed-out view and updates the model. Writes new contents to the view and
+    /// stores it.
     fn keep<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -152,8 +152,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, seed)));
     }
 
-    /// Stores a view whose shape is borrowed from the shape cache, in the same way as
-    /// [`keep`](Self::keep).
+    /// Does the same as [`keep`](Self::keep) for a view whose shape is borrowed from the shape
+    /// cache.
     fn keep_lent<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -170,8 +170,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
     }
 
-    /// Checks the address and the contents of a view that was just handed out, and updates the
-    /// model.
+    /// Checks the address and contents of a newly handed-out view, and updates the model.
     fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
         let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
@@ -190,9 +189,9 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view that was handed out with recycled contents, at `offset` in a block that
-    /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
-    /// does not poison memory, all bytes that an earlier use left in a marked slot must be zero.
+    /// Checks a view with recycled contents, which lies at `offset` in a block that contained
+    /// `remains`. If the pool poisons memory, the view must contain poison. If the pool does not
+    /// poison memory, all bytes that an earlier use left in a marked slot must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -218,7 +217,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements that a closure creates. The closure may acquire memory in the same scope,
+    /// Acquires elements created by a closure. The closure may acquire memory in the same scope,
     /// and may panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
@@ -265,9 +264,9 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model for views that were acquired by code that creates elements. The views use
-    /// the slot `first` and the slots that follow it. All elements of the views equal the first
-    /// element of the contents generated from `seed`.
+    /// Updates the model for views acquired by code that creates elements. The views use slot
+    /// `first` and the slots after it. All elements of the views equal the first element of the
+    /// contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -314,8 +313,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy, and tries to give the copy a shape of a different length. Checks the error,
-    /// and checks that the copy keeps its slot and contents.
+    /// Acquires a copy and tries to give it a shape of a different length. Checks the error, and
+    /// that the copy keeps its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -333,8 +332,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil. Checks the error, and checks that the request
-    /// consumed no slot.
+    /// Makes a request that no pool can fulfill. Checks the error, and that the request consumed no
+    /// slot.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

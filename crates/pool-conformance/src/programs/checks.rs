@@ -1,6 +1,6 @@
 //! Comparisons of views with their expected contents. A comparison is usually made immediately. If
-//! reads must wait for a device, comparisons are deferred, so that one wait suffices for many
-//! comparisons.
+//! reads must wait for a device, comparisons are deferred so that a single wait serves many of
+//! them.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use pool_core::Element;
 
 use crate::probe::{BackendProbe, ViewRef};
 
-/// The deferred comparisons of one program.
+/// One program's deferred comparisons.
 pub(super) struct Checks<'p, P: BackendProbe> {
     probe: &'p P,
     open: RefCell<Vec<Box<dyn FnOnce() + 'p>>>,
@@ -25,7 +25,7 @@ impl<'p, P: BackendProbe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the contents of the view at the time of the call to `compare`.
+    /// Calls `check` with the view's contents at the time of the call to `compare`.
     pub(super) fn compare<T: Element>(
         &self,
         view: &ViewRef<'_, P, T>,

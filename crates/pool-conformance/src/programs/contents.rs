@@ -1,6 +1,6 @@
-//! The expected contents of blocks, limited to bytes about which the pool makes a promise. If one
-//! use marks its slot, a later use reads zeros in place of the bytes that the first use wrote. The
-//! pool makes no promise about other bytes.
+//! The expected contents of blocks, limited to the bytes that the pool guarantees. If one use marks
+//! its slot, a later use reads zeros in place of the bytes that the first one wrote. The pool
+//! guarantees nothing about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,18 +16,17 @@ pub(super) enum Contents {
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes that earlier uses left in the block of a slot.
+/// The bytes left by earlier uses in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The end of the marked bytes, counted from the start of the block. A read with recycled
+    /// The end of the marked bytes, relative to the start of the block. A read with recycled
     /// contents resets this number to 0.
     marked: usize,
-    /// The bytes that a read has zeroed because they were marked, and that have not been written
-    /// since.
+    /// The bytes that a read zeroed because they were marked, and that have not been written since.
     zeroed: Range<usize>,
 }
 
-/// The bytes of a recycled view that must be zero. All offsets are counted from the start of the
+/// The bytes of a recycled view that must be zero. All offsets are relative to the start of the
 /// view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
@@ -54,9 +53,8 @@ impl Contents {
         }
     }
 
-    /// Records a requested range in the same way as [`write`](Self::write), for an acquire that
-    /// marks its slot. The range starts at `offset`, and its first `written` bytes have been
-    /// written.
+    /// Records a requested range like [`write`](Self::write), for an acquire that marks its slot.
+    /// The range starts at `offset`, and its first `written` bytes have been written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {

@@ -16,7 +16,7 @@ use crate::probe::{BackendProbe, Watching};
 /// The maximum number of slots. With more slots, the model would be too slow.
 const MOST_SLOTS: usize = 160;
 
-/// The number of stale handles that are looked up after each step, in addition to all live handles.
+/// The number of stale handles looked up after each step, in addition to all live handles.
 const STALE_LOOKED_UP: usize = 12;
 
 /// A dynamic pool, together with the arrays and checkpoints that it should contain.
@@ -115,7 +115,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Checks the counters, all live arrays and the most recent stale handles after each step.
+    /// Checks the counters, all live arrays, and the most recent stale handles after each step.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
@@ -177,7 +177,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after a program has run, that acquires still work and that arrays can be written and
+    /// Checks that acquires still work after a program has run, and that arrays can be written and
     /// read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };

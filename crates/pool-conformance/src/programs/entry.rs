@@ -1,5 +1,5 @@
-//! The model's record of the arrays in a dynamic pool. The record determines the results that the
-//! pool, or one half of its `split`, must return for each handle.
+//! The model's record of a dynamic pool's arrays. The record determines what the pool, or either
+//! half returned by `split`, must return for each handle.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::BackendProbe;
 
-/// A pool, or a part of a pool, that can look up handles.
+/// A pool or part of a pool that can look up handles.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -49,8 +49,7 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
 /// An array that a handle refers to. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// The handle. The type of the handle is `Handle<T>` for the element type `T` that `kind`
-    /// names.
+    /// The handle. The handle's type is `Handle<T>`, and `kind` names the element type `T`.
     handle: Box<dyn Any>,
     pub(super) slot: usize,
     pub(super) length: usize,
@@ -60,7 +59,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Creates the entry of a live array.
+    /// Creates a live array's entry.
     pub(super) fn new<T: Sample>(
         kind: Kind,
         handle: Handle<T>,
@@ -76,7 +75,7 @@ impl Entry {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
 
-    /// Looks up the array, and compares the result with the model.
+    /// Looks up the array and compares the result with the model.
     pub(super) fn verify<P: BackendProbe>(
         &self,
         checks: &Checks<'_, P>,
@@ -99,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Looks up the array for writing, and writes new contents to the array if it is live.
+    /// Looks up the array for writing, and writes new contents to it if it is live.
     pub(super) fn rewrite<P: BackendProbe>(
         &mut self,
         probe: &P,
@@ -120,7 +119,7 @@ impl Entry {
         });
     }
 
-    /// Checks that the pool refused the handle of a stale array.
+    /// Checks that the pool refused a stale array's handle.
     pub(super) fn expect_stale<E: std::error::Error>(
         &self,
         error: Option<PoolError<E>>,

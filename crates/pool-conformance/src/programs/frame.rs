@@ -1,6 +1,6 @@
-//! The views of one scope, which are stored in the Rust stack frame of the function that interprets
-//! the scope. The frame refers to the views of the enclosing scopes, so that all views can be read
-//! and written while an inner scope is open.
+//! A scope's views, stored in the Rust stack frame of the function that interprets the scope. The
+//! frame refers to the enclosing scopes' views, so all views can be read and written while an inner
+//! scope is open.
 
 use std::mem::forget;
 
@@ -11,12 +11,12 @@ use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
 use crate::probe::{BackendProbe, View};
 
-/// A collection of views that are in use.
+/// A collection of views in use.
 pub(super) trait Views<P: BackendProbe> {
     /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
-    /// Returns the number of views in this frame and in all enclosing frames.
+    /// Returns the number of views in this frame and all enclosing frames.
     fn count(&self) -> usize;
 
     /// Writes new contents to the view at `index`.
@@ -40,7 +40,7 @@ pub(super) struct Frame<'o, 's, P: BackendProbe> {
 }
 
 impl<'o, P: BackendProbe> Frame<'o, '_, P> {
-    /// Creates an empty frame for a scope. `outer` contains the views of the enclosing scopes.
+    /// Creates an empty frame for a scope. `outer` contains the enclosing scopes' views.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }
@@ -81,12 +81,12 @@ pub(super) struct LiveView<'s, P: BackendProbe, T: Sample> {
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape that is borrowed from the shape cache, and its expected lengths.
+    /// The shape borrowed from the shape cache, and its expected lengths.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
 impl<'s, P: BackendProbe, T: Sample> LiveView<'s, P, T> {
-    /// Stores a view, and writes the contents that are generated from `seed`.
+    /// Stores a view and writes the contents generated from `seed`.
     pub(super) fn new(
         probe: &P,
         mut view: View<'s, P, T>,
@@ -154,7 +154,7 @@ impl<P: BackendProbe> AnyView<P> for LiveSlice<'_> {
     }
 }
 
-/// Returns the strides, in elements, that a row-major array should have. If a length is zero, all
+/// Returns the expected strides, in elements, of a row-major array. If a length is zero, all
 /// strides are zero.
 fn row_major_strides(dims: &[usize]) -> Vec<usize> {
     if dims.contains(&0) {

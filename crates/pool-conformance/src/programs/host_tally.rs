@@ -1,5 +1,5 @@
-//! The number of calls to the host's acquire methods in random programs, and the number of bytes
-//! that these calls have left behind.
+//! Counts of the calls to the host's acquire methods in random programs, and of the bytes that
+//! these calls left behind.
 
 use std::ops::AddAssign;
 
@@ -11,7 +11,7 @@ use crate::host::HostForm;
 pub struct HostTally {
     /// The counts of the acquire methods, in the order of their names in [`FORMS`].
     forms: [u64; FORMS.len()],
-    /// The number of times that a vector moved to the block of the next slot.
+    /// The number of times that a vector moved to the next slot's block.
     pub moved_vectors: u64,
     /// The number of slices that outlived their scope.
     pub kept_slices: u64,
@@ -19,9 +19,9 @@ pub struct HostTally {
     pub kept_arrays: u64,
     /// The number of panics in code that creates elements.
     pub panics: u64,
-    /// The number of acquires that were refused.
+    /// The number of acquires refused.
     pub refusals: u64,
-    /// The number of reads that found zeroed bytes because an earlier use had marked these bytes.
+    /// The number of reads that found bytes zeroed because an earlier use had marked them.
     pub zeroed_reads: u64,
     /// The number of reads that found poison in bytes that an earlier use had marked.
     pub poisoned_reads: u64,

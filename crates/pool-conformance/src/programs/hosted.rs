@@ -1,4 +1,4 @@
-//! A single acquire in a random program, with a method that only scopes of host backends provide.
+//! A single acquire in a random program, with a method available only in scopes of host backends.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,21 +14,21 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{BackendProbe, View, Watching};
 
-/// A record of the bytes that a vector wrote.
+/// A record of the bytes written by a vector.
 struct Written {
-    /// The number of the vector's block, and the vector's offset in the block.
+    /// The number of the vector's block and the vector's offset in that block.
     place: (usize, usize),
     asked: usize,
     written: usize,
 }
 
-/// The events of an acquire, which are recorded so that the model can be updated after the acquire.
+/// An acquire's events, recorded so that the model can be updated after the acquire.
 #[derive(Default)]
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
-    /// The writes of all vectors. Each entry contains the position of a vector, and the numbers of
-    /// bytes that the vector requested and wrote.
+    /// The writes of all vectors. Each entry contains a vector's position and the numbers of bytes
+    /// that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
     /// For each move of a vector, the number of slots that were reserved but not yet handed out.
     moves: RefCell<Vec<usize>>,
@@ -60,8 +60,8 @@ impl Happenings {
         }
     }
 
-    /// Updates the model with the recorded events. The model does not yet contain the slots of the
-    /// current acquire.
+    /// Updates the model with the recorded events. The model does not yet contain the current
+    /// acquire's slots.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -91,7 +91,7 @@ impl HostAcquire {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires slices in a scope with a method of host backends, and stores them in the frame.
+    /// Acquires slices in a scope with a host backend's method, and stores them in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -151,8 +151,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with the events of an acquire. The model does not yet contain the slots of
-    /// the current acquire.
+    /// Updates the model with an acquire's events. The model does not yet contain the current
+    /// acquire's slots.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -169,14 +169,14 @@ impl<P: BackendProbe> Machine<'_, P> {
         self.tally.host.moved_vectors += happenings.tell(account, contents, marks);
     }
 
-    /// Checks the address of a slice that was just handed out, and updates the model.
+    /// Checks the address of a newly handed-out slice and updates the model.
     fn admit_host(&mut self, slot: usize, held: &HeldSlice<'_>, asked: &HostAcquire) {
         let extent = held.extent();
         assert_eq!(extent.start % held.alignment, 0, "a slice that is not aligned");
         self.admit_extent(slot, extent, asked);
     }
 
-    /// Records a slice that was just handed out in the model.
+    /// Records a newly handed-out slice in the model.
     pub(super) fn admit_extent(&mut self, slot: usize, extent: Extent, asked: &HostAcquire) {
         self.model.hand_out(self.probe, slot, extent.start, extent.bytes);
         let marks = asked.kind.marks() || asked.form.leaves_room();

@@ -1,4 +1,4 @@
-//! An inner scope of a random program, and one slice that outlives the scope.
+//! A random program's inner scope, and one slice that outlives it.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -71,7 +71,7 @@ impl<P: BackendProbe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Runs an inner scope, and stores the slice that outlives the scope in the frame. Checks that
+    /// Runs an inner scope, and stores in the frame the slice that outlives the scope. Checks that
     /// nothing else has changed.
     pub(super) fn run_keep<'s>(
         &mut self,

@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{BackendProbe, Watching};
 
-/// The result of running the steps of a scope.
+/// The result of running a scope's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The scope ended after its last step.
@@ -77,8 +77,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after a program has run, that acquires still work and return disjoint memory with
-    /// the expected contents.
+    /// Checks that acquires still work after a program has run, and that they return disjoint
+    /// memory with the expected contents.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));
@@ -92,7 +92,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         assert!(catch_planned(|| self.run_round(pool, &Round::Scope(nested))).is_some());
     }
 
-    /// Runs steps in a scope, and stores the views of the scope in `frame`.
+    /// Runs steps in a scope and stores the scope's views in `frame`.
     pub(super) fn run_steps<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -256,7 +256,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Runs steps in a scope of another pool. The current pool is not used while the other pool's
+    /// Runs steps in another pool's scope. The current pool is not used while the other pool's
     /// scope is open.
     fn run_beside(&mut self, frame: &mut Frame<'_, '_, P>, setting: Setting, steps: &[Step]) {
         self.probe.forget_peak();

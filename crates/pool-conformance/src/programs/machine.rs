@@ -1,4 +1,4 @@
-//! The code that all interpreters share. The shared code calls the library, which may refuse a
+//! The code shared by all interpreters. The shared code calls the library, which may refuse a
 //! request or panic, and performs the checks after each call.
 
 use std::any::Any;
@@ -25,7 +25,7 @@ pub(super) struct Machine<'p, P: BackendProbe> {
     pub(super) tally: Tally,
 }
 
-/// The outcome of a call to the library.
+/// The outcome of a library call.
 pub(super) enum Outcome<P: BackendProbe, V> {
     Done(V),
     Refused(Failure<P>),
@@ -77,7 +77,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.tally.beyond_first_table += u64::from(account.active > SLOTS_OF_A_TABLE);
     }
 
-    /// Records the final statistics of a pool.
+    /// Records a pool's final statistics.
     pub(super) fn note_stats(&mut self, stats: &PoolStats) {
         self.tally.shape_hits += stats.shape_hits;
         let acquires = self.model.account().acquires;
@@ -121,13 +121,13 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         }
     }
 
-    /// Compares the statistics of a pool with the model.
+    /// Compares a pool's statistics with the model.
     pub(super) fn check_stats(&mut self, stats: &PoolStats) {
         let held = self.probe.held();
         self.model.account().check(stats, held);
     }
 
-    /// Compares the statistics of a scope with the model.
+    /// Compares a scope's statistics with the model.
     pub(super) fn check_scope(&mut self, scope: &Scope<'_, P::Backend>) {
         if P::HAS_SLOTS {
             assert_eq!(
@@ -139,8 +139,8 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Calls `trim` or `compact`, and checks that the reported number of bytes equals the number of
-    /// bytes that the backend freed.
+    /// Calls `trim` or `compact`, and checks that it reports the number of bytes that the backend
+    /// freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);
@@ -151,7 +151,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         released
     }
 
-    /// Calls `trim`, and checks that every idle block was freed.
+    /// Calls `trim` and checks that every idle block was freed.
     pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);

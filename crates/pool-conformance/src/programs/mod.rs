@@ -1,13 +1,13 @@
 //! Random programs that use a pool. Each program is checked against a naive model.
 //!
-//! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims and failing
-//! allocations in a `Pool`. A [`DynamicProgram`] calls `acquire`, `checkpoint`, `rewind` and
+//! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims, and failing
+//! allocations in a `Pool`. A [`DynamicProgram`] calls `acquire`, `checkpoint`, `rewind`, and
 //! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame for each scope, which
-//! contains the views of the scope. The model records the byte range and the contents of every live
-//! view. The interpreter continually checks that live views do not overlap, that their contents are
-//! intact, and that limits are respected. The interpreter also checks that active slots, bytes and
-//! growths match the model and the backend. After each program, the interpreter checks that every
-//! block was freed when its pool was dropped.
+//! contains the scope's views. The model records every live view's byte range and contents. The
+//! interpreter continually checks that live views do not overlap, that their contents are intact,
+//! and that limits are respected. The interpreter also checks that active slots, bytes, and growths
+//! match the model and the backend. After each program, the interpreter checks that every block was
+//! freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
 //! vectors, and slices that outlive their scope. Elements with padding leave uninitialized bytes
@@ -76,9 +76,9 @@ fn number(variable: &str) -> Option<u32> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-/// Returns the test runner that generates the programs of a property test. The generated programs
-/// are the same in every run. Another value of the `POOL_TEST_SEED` environment variable selects
-/// different programs.
+/// Returns the test runner that generates a property test's programs. The generated programs are
+/// the same in every run. To select different programs, set the `POOL_TEST_SEED` environment
+/// variable to another value.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -89,17 +89,17 @@ pub fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first value
-/// that makes the test fail.
+/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first
+/// failing value.
 ///
 /// # Panics
 ///
-/// Panics if `test` panics. The panic message contains the message of the test, and the smallest
-/// value that was found to fail.
+/// Panics if `test` panics. The panic message contains the test's message and the smallest failing
+/// value that was found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // Shrinking makes the test fail many times. Only the failure with the smallest value is
-        // printed, at the end.
+        // The test fails many times during shrinking. At the end, only the failure with the
+        // smallest value is printed.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });

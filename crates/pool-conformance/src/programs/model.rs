@@ -1,5 +1,5 @@
-//! The naive model. The model records every byte range that is handed out, and the account of every
-//! open pool.
+//! The naive model. The model records every handed-out byte range and the account of every open
+//! pool.
 
 use super::account::Account;
 use super::contents::{Contents, Remains};
@@ -8,7 +8,7 @@ use crate::host::Extent;
 use crate::ledger::BlockCounts;
 use crate::probe::{BackendProbe, Watching};
 
-/// The bytes that one live view occupies.
+/// The bytes occupied by one live view.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     /// The index of the open pool that handed out the view.
@@ -26,7 +26,7 @@ pub(super) struct Model {
     live: Vec<Range>,
     /// The open pools. The last pool is in use, and all other pools are suspended.
     accounts: Vec<Account>,
-    /// The contents of the blocks of all pools.
+    /// The contents of all pools' blocks.
     pub(super) contents: Contents,
     last_seed: u64,
     has_slots: bool,
@@ -39,7 +39,7 @@ impl Model {
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
     }
 
-    /// Returns a seed that has not been used before.
+    /// Returns a previously unused seed.
     pub(super) fn new_seed(&mut self) -> u64 {
         self.last_seed += 1;
         self.last_seed
@@ -64,7 +64,7 @@ impl Model {
         self.accounts.last_mut().expect("an open pool")
     }
 
-    /// Returns the account of the pool in use, and the contents of all pools' blocks.
+    /// Returns the account of the pool in use and the block contents of all pools.
     pub(super) fn account_and_contents(&mut self) -> (&mut Account, &mut Contents) {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
@@ -106,7 +106,7 @@ impl Model {
         self.live.push(new);
     }
 
-    /// Records that a view of the given number of bytes was handed out with recycled contents.
+    /// Records that a view with the given number of bytes was handed out with recycled contents.
     /// Returns the bytes of the view that must be zero.
     pub(super) fn read<P: BackendProbe>(
         &mut self,
@@ -120,15 +120,15 @@ impl Model {
         }
     }
 
-    /// Records that a view of the given number of bytes was handed out for writing.
+    /// Records that a view with the given number of bytes was handed out for writing.
     pub(super) fn write<P: BackendProbe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
             self.contents.write(block, offset..offset + bytes);
         }
     }
 
-    /// Records a host slice that was handed out for writing, in the same way as
-    /// [`write`](Self::write). Writing a host slice may mark the slot as possibly uninitialized.
+    /// Records a host slice that was handed out for writing, like [`write`](Self::write). Writing a
+    /// host slice may mark the slot as possibly uninitialized.
     pub(super) fn write_host<P: BackendProbe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

@@ -1,5 +1,5 @@
-//! The acquires of a dynamic program. The pool returns a handle for each acquired array. The module
-//! also borrows pairs of arrays, and tries to use handles that another pool created.
+//! A dynamic program's acquires. The pool returns a handle for each acquired array. The module also
+//! borrows pairs of arrays, and tries to use handles created by another pool.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::panics::panic_as_planned;
 use crate::probe::{BackendProbe, Failure, Watching};
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice, whose
+    /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice whose
     /// length is the product of the shape's lengths.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {
         with_kind!(kind, Array => match form {
@@ -180,7 +180,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Borrows two arrays of the same element type at the same time. If the arrays are live and
-    /// distinct, the method writes to both. If one of them is stale or both are the same array, the
+    /// distinct, the method writes to both. If either array is stale or both are the same, the
     /// method checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
@@ -217,7 +217,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Looks up a handle that another pool created. The slot of the handle is live in both pools.
+    /// Looks up a handle created by another pool. The handle's slot is live in both pools.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
         // The array is empty and needs no block, so the backend's counts still match the pool in

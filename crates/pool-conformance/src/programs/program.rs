@@ -16,7 +16,7 @@ pub struct LexicalProgram {
     pub rounds: Vec<Round>,
 }
 
-/// The configuration of the pool that a program uses.
+/// The configuration of the pool used by a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The byte limit, or `None` if there is no limit.
@@ -27,7 +27,7 @@ pub struct Setting {
     pub poison: bool,
     /// `true` if every acquire receives a new block.
     pub fresh: bool,
-    /// `true` if the pool measures the peak of its live bytes.
+    /// `true` if the pool measures its peak live bytes.
     pub measure_live_bytes: bool,
     /// The number of ways in each slot's shape cache.
     pub ways: usize,
@@ -57,7 +57,7 @@ impl Setting {
 /// A round, which is one operation on a pool without open scopes.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope of the pool, and runs the steps of the scope.
+    /// Opens a scope of the pool and runs its steps.
     Scope(Nested),
     /// Calls `Pool::trim`.
     Trim,
@@ -74,18 +74,18 @@ pub enum Round {
 /// A step, which is one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires an array, and keeps its view until the scope is left.
+    /// Acquires an array and keeps its view until the scope ends.
     Acquire(Acquire),
-    /// Acquires a slice with a method that only scopes of host backends provide, and keeps the
-    /// slice until the scope is left.
+    /// Acquires a slice with a method available only in scopes of host backends, and keeps it until
+    /// the scope ends.
     Host(HostAcquire),
-    /// Runs an inner scope, and keeps a slice that outlives the scope.
+    /// Runs an inner scope and keeps a slice that outlives it.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
-    /// Acquires many small arrays, so that they fill one slot table and need another.
+    /// Acquires enough small arrays to fill one slot table and need another.
     Burst(Kind, usize),
-    /// Writes new contents to a live view of this scope or of an outer scope.
+    /// Writes new contents to a live view of this scope or an outer scope.
     Rewrite(usize),
     /// Compares every live view with the model.
     Verify,
@@ -101,7 +101,7 @@ pub enum Step {
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
-    /// Leaves the scope, and also leaves this number of its enclosing scopes.
+    /// Leaves the scope, along with this number of its enclosing scopes.
     Leave(usize),
 }
 
@@ -110,7 +110,7 @@ pub enum Step {
 pub struct Nested {
     /// The way in which the scope is opened and owned.
     pub style: Style,
-    /// The number of times that the scope is opened, one after another.
+    /// The number of times that the scope is opened in succession.
     pub times: usize,
     /// The rule for the allocations that the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
@@ -128,8 +128,8 @@ pub struct Keep {
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The part of the slice that outlives the scope. The start and the end of the kept range are
-    /// taken modulo the length plus one. An array is always kept as a whole.
+    /// The part of the slice that outlives the scope. The start and end of the kept range are taken
+    /// modulo the length plus one. Arrays are always kept whole.
     pub part: [usize; 2],
 }
 
@@ -156,9 +156,9 @@ pub enum Style {
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// The acquire method that is called, and the number of elements.
+    /// The acquire method to call, and the number of elements.
     pub form: Form,
-    /// `true` to call the variant of the method that panics on failure, if such a variant exists.
+    /// `true` to call the panicking variant of the method, if such a variant exists.
     pub panics: bool,
 }
 
@@ -167,43 +167,43 @@ pub struct Acquire {
 pub enum Form {
     /// A slice of a given length.
     Flat(Fill, usize),
-    /// A slice whose length equals the length of the newest live view in the scope.
+    /// A slice with the same length as the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires memory in the same scope before it creates an element whose index is a multiple of
-    /// `reenter_at`. The code panics before it creates the element at the index `panic_at`.
+    /// acquires memory in the same scope before each element whose index is a multiple of
+    /// `reenter_at`. The code panics before it creates the element at index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates elements acquires memory before it creates an element whose index
-        /// is a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The code that creates the elements acquires memory before each element whose index is a
+        /// multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The code that creates elements panics before it creates the element at the index
-        /// `panic_at`. If `panic_at` is `None`, the code does not panic.
+        /// The code panics before it creates the element at index `panic_at`. If `panic_at` is
+        /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
-    /// An array with a shape of fixed rank, from 1 to 6.
+    /// An array with a shape of fixed rank from 1 to 6.
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
-    /// The row of the split is taken modulo the number of rows.
+    /// A matrix with the given numbers of rows and columns, split into two views at a row. The
+    /// split row is taken modulo the number of rows.
     Split(usize, usize, usize),
     /// A copy that is given a shape with one element too few. The library must refuse the shape,
     /// and the copy must not change.
     Misshapen,
-    /// A request that no pool can fulfil.
+    /// A request that no pool can fulfill.
     Impossible(Impossible),
 }
 
-/// The contents of the elements when they are handed out.
+/// The elements' contents when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The bytes that an earlier use of the memory left behind.
+    /// The bytes left behind by an earlier use of the memory.
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// All elements are equal to one given value.
+    /// All elements have the same given value.
     Filled,
     /// The elements are copied from host memory.
     Copied,
@@ -214,12 +214,12 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape in which the product of the lengths overflows.
+    /// A shape whose lengths have an overflowing product.
     Product,
-    /// A shape in which the product of two axes overflows, while a third axis has length zero.
+    /// A shape with two axes whose product overflows and a third axis of length zero.
     ProductBesideZero,
-    /// A shape of dynamic rank in which the product of two axes overflows, while a third axis has
-    /// length zero.
+    /// A shape of dynamic rank with two axes whose product overflows and a third axis of length
+    /// zero.
     DynamicProductBesideZero,
 }
 
@@ -235,7 +235,7 @@ pub struct DynamicProgram {
 /// A step, which is one operation on a dynamic pool.
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
-    /// Acquires an array. An array with a shape is acquired as a slice, whose length is the product
+    /// Acquires an array. An array with a shape is acquired as a slice whose length is the product
     /// of the shape's lengths.
     Acquire(Acquire),
     /// Acquires many small arrays.
@@ -244,7 +244,7 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The depth is reduced modulo a number that allows every valid depth and
+    /// Calls `rewind_to`. The depth is reduced modulo a number that permits every valid depth and
     /// the depth just above the top.
     RewindTo(usize),
     /// Calls `reset`.
@@ -252,11 +252,11 @@ pub enum DynamicStep {
     /// Writes new contents through a handle, which may be live or stale.
     Rewrite(usize),
     /// Writes to two arrays that are mutably borrowed at the same time. The second number selects
-    /// one of the arrays that have the same element type as the first array.
+    /// one of the arrays with the same element type as the first array.
     RewritePair(usize, usize),
-    /// Looks up a handle that another pool created.
+    /// Looks up a handle created by another pool.
     Foreign(Kind),
-    /// Opens a scope above the arrays, while the handles of the arrays can still be used.
+    /// Opens a scope above the arrays while the arrays' handles can still be used.
     Split(Vec<Step>),
     /// Calls `trim`.
     Trim,

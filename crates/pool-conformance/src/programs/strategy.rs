@@ -1,11 +1,10 @@
 //! Generates random programs that can be shrunk. The module determines which steps are common,
 //! which are rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers, which are called choices. After all
-//! choices in the list have been used, every further choice is zero. Programs are generated quickly
-//! from a list of choices, and a program shrinks together with its list. A shorter list of choices
-//! leads to a program that ends earlier. A smaller choice leads to a step that is listed earlier in
-//! this file.
+//! A program is generated from a list of random numbers, called choices. Once the list is
+//! exhausted, every further choice is zero. Generating programs from a list of choices is fast, and
+//! a program shrinks along with its list. A shorter list of choices leads to a program that ends
+//! earlier. A smaller choice leads to a step listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -19,16 +18,16 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// The maximum number of choices that generate a program.
+/// The maximum number of choices from which a program is generated.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
-/// The maximum number of scopes that are nested in the outermost scope.
+/// The maximum nesting depth of scopes within the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
 /// The maximum number of steps in a scope or in a dynamic program.
 const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
 const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 /// The maximum number of rounds in a lexical program.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
-/// The maximum number of times that a scope is opened, one after another.
+/// The maximum number of times that a scope is opened in succession.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
 /// The maximum number of acquires in a burst, which exceeds the number of slots in a table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
@@ -47,7 +46,7 @@ fn choices() -> impl Strategy<Value = Vec<u32>> {
     vec(any::<u32>(), CHOICES / 8..CHOICES)
 }
 
-/// The choices that have not been used.
+/// The choices that have not been used yet.
 struct Choices<'a> {
     left: std::slice::Iter<'a, u32>,
     refusals: bool,
@@ -75,7 +74,7 @@ impl<'a> Choices<'a> {
         self.below(10) >= 10 - times
     }
 
-    /// Chooses one of the values according to the given weights.
+    /// Chooses one of the values, using the given weights.
     fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
         let sum = weighted.iter().map(|(weight, _)| weight).sum();
         let mut number = self.below(sum);
@@ -131,7 +130,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the steps of a scope. The steps may nest further scopes, up to `depth` levels deep.
+    /// Chooses a scope's steps. The steps may nest further scopes, up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -291,14 +290,13 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// Chooses a fill. Copies are excluded, because a copy requires a rank that is known at compile
-    /// time.
+    /// Chooses a fill. Copies are excluded, because a copy's rank must be known at compile time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, which is usually a few elements. Some lengths are so long that a block
-    /// grows several times, and a few lengths are zero.
+    /// Chooses a length, usually of a few elements. Some lengths are so long that a block grows
+    /// several times, and a few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -308,14 +306,14 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the length of an axis. The length is always short, so that an array with six axes
-    /// has at most a few hundred elements.
+    /// Chooses an axis length. The length is always short, so that an array with six axes has at
+    /// most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a compaction that is sensible, eager or absurd. Absurd values are possible because
-    /// the fields are public.
+    /// Chooses a sensible, eager, or absurd compaction. Absurd values are possible because the
+    /// fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),

@@ -8,15 +8,15 @@ use super::host_tally::HostTally;
 /// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of programs that were run.
+    /// The number of programs run.
     pub programs: u64,
-    /// The number of slots that were handed out.
+    /// The number of slots handed out.
     pub acquires: u64,
-    /// The number of acquires that the hot path served.
+    /// The number of acquires served by the hot path.
     pub hot_acquires: u64,
-    /// The number of slots outside the first slot table that were handed out.
+    /// The number of slots handed out from slot tables other than the first.
     pub beyond_first_table: u64,
-    /// The number of acquires that were refused because of the byte limit.
+    /// The number of acquires refused because of the byte limit.
     pub over_limit: u64,
     /// The number of acquires that failed because the backend refused an allocation.
     pub out_of_memory: u64,
@@ -24,12 +24,12 @@ pub struct Tally {
     pub panics: u64,
     /// The number of trims and compactions that freed memory.
     pub releases: u64,
-    /// The number of shapes of dynamic rank that were found in the shape cache.
+    /// The number of shapes of dynamic rank found in the shape cache.
     pub shape_hits: u64,
-    /// The number of handles that were refused as stale.
+    /// The number of handles refused as stale.
     pub stale_handles: u64,
-    /// The counts for acquire methods that only scopes of host backends provide. For backends that
-    /// are not host backends, all counts of the host's methods are zero.
+    /// The counts for acquire methods available only in scopes of host backends. For other
+    /// backends, all counts of the host's methods are zero.
     pub host: HostTally,
 }
 

@@ -9,20 +9,20 @@ use pool_cuda::{Cuda, CudaError, DeviceStream, set_idle_pools_trim};
 use super::idle_pools;
 use super::requests::OF_DEVICES;
 
-// The pools share the thread's stream, and keep it alive as long as they need it.
+// The pools share the thread's stream and keep it alive as long as they need it.
 crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_thread);
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates the context of a new pool. After the first pool has been created, each failing
-/// allocation first frees the memory of the idle pools.
+/// Creates a new pool's context. After the first pool has been created, each failing allocation
+/// first frees the idle pools' memory.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and asks all other threads to free the memory of
-/// their idle pools. Returns the number of bytes that were freed.
+/// Frees the memory of this thread's idle pools, and asks all other threads to do the same. Returns
+/// the number of bytes freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();
     idle_pools::trim::<Cuda>().plus(idle_pools::trim::<Stacked<Cuda>>()).bytes

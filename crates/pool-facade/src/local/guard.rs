@@ -1,4 +1,4 @@
-//! Defines the guard that owns a pool of its thread, and the functions that create guards.
+//! Defines the guard that owns one of its thread's pools, and the functions that create guards.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,9 +14,9 @@ use super::idle_pools;
 
 /// A guard that owns one of the current thread's pools until the guard is dropped.
 ///
-/// Guards may be dropped in any order. Dropping a guard returns its pool to the idle pools of the
-/// current thread. Forgetting a guard leaks only the pool that the guard owns. A pool of
-/// `Stacked<Cpu>` may borrow its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
+/// Guards may be dropped in any order. Dropping a guard returns its pool to the current thread's
+/// idle pools. Forgetting a guard leaks only the guard's own pool. A `Stacked<Cpu>` pool may borrow
+/// its memory from the enclosing guard (see [`Stacked`](crate::Stacked)).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -28,7 +28,7 @@ pub struct LocalGuard<B: LocalPool> {
 }
 
 /// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
-/// A guard must stay on its thread, because its methods use the idle pools of this thread.
+/// A guard must stay on its thread, because its methods use this thread's idle pools.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` can be used only on the thread that owns its pool",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
@@ -133,15 +133,15 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own more than memory. For example, the pools of
-    /// [`Cuda`](crate::Cuda) own streams. The method keeps the idle pools only for
+    /// The method also drops idle pools that may own more than memory. For example,
+    /// [`Cuda`](crate::Cuda) pools own streams. The method keeps the idle pools only for
     /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>`.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of all pools that
-    /// the thread creates later. Pools of other guards keep their configuration. The byte limit
+    /// the thread creates later. Other guards' pools keep their configuration. The byte limit
     /// applies to each pool separately.
     ///
     /// # Errors

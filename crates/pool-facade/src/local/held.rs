@@ -1,6 +1,6 @@
-//! Defines the pool that a guard owns. If other threads can release the pool, it is stored as an
-//! entry of a list. Otherwise, it is stored directly. The backend determines at compile time how
-//! the pool is stored, so the value has the size of one word.
+//! Defines the pool that a guard owns. If other threads can release the pool, it is stored as a
+//! list entry. Otherwise, it is stored directly. The backend determines at compile time how the
+//! pool is stored, so the value is one word in size.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -110,7 +110,7 @@ impl<B: LocalPool> Held<B> {
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A `trim_all` call on another thread may have found this pool in the list, and may
+            // A `trim_all` call on another thread may have found this pool in the list and may
             // still be replacing it. After the `trim_all` call has ended, no thread can replace the
             // pool until the guard returns it to the list.
             B::ACCESS.wait_for_release();

@@ -28,14 +28,12 @@ use crate::diagnostics;
 /// ending. A later access by the thread creates a new list with the default configuration. All
 /// pools in the old list are then leaked.
 pub struct IdlePools<B: PoolBackend> {
-    /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is
-    /// shared.
+    /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     shared: ThreadList<B>,
-    /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is not
-    /// shared.
+    /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the last request to release idle pools that this thread has handled.
+    /// The number of the last release request that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -68,15 +66,15 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
     }
 }
 
-/// Closes the list of a thread's idle pools when the thread ends. Pools that are returned to a
-/// closed list are dropped.
+/// Closes the list of a thread's idle pools when the thread ends. Pools returned to a closed list
+/// are dropped.
 ///
 /// The closer and the [`IdlePools`] are stored in separate thread-local variables. The closer does
 /// nothing if the thread has never created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// This thread's record in the registry of all threads. The record is `None` if the backend's
-    /// access is not shared, or if the thread has not created a pool yet.
+    /// This thread's record in the registry. The record is `None` if the backend's access is not
+    /// shared, or if the thread has not created a pool yet.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
@@ -120,7 +118,7 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
     }
 }
 
-/// The type of a function that locks the registry of a backend.
+/// The type of a function that locks a backend's registry.
 type LockLists<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
 /// Determines how a thread removes pools from its list and returns them. Only this crate can
@@ -132,13 +130,13 @@ pub struct ListAccess<B: PoolBackend> {
 
 impl<B: PoolBackend> ListAccess<B> {
     /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
-    /// `true`. A pool that is returned to the list always receives a new link to the list's first
-    /// pool. In this mode, only a pool's own thread can release the pool's memory.
+    /// `true`. A pool returned to the list always receives a new link to the list's first pool. In
+    /// this mode, only a pool's own thread can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
     /// The mode in which a thread may use any of its idle pools. In this mode, other threads can
-    /// release idle pools through the registry. A pool that is returned to the list keeps its link
-    /// if the link still refers to the list's first pool.
+    /// release idle pools through the registry. A pool returned to the list retains its link if the
+    /// link still refers to the list's first pool.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }
@@ -283,7 +281,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
-/// Calls `f` with the entry of each of this thread's idle pools.
+/// Calls `f` with the entry of each idle pool of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
     // SAFETY: all callers are in this module, and they never replace a pool.
     unsafe { idle.shared.for_each(f) };

@@ -1,18 +1,18 @@
-//! Implements the requests of `trim_all` to threads whose pools no other thread can release. A
-//! thread handles such a request when it next uses its list of idle pools.
+//! Implements the requests that `trim_all` sends to threads whose pools no other thread can
+//! release. A thread handles such a request when it next uses its list of idle pools.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of requests to release idle pools that have been sent so far.
+/// The number of requests sent so far to release idle pools.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates. Only the
+/// Requests to release the idle pools of `Cuda`, `Wgpu`, and backends in other crates. Only the
 /// thread that owns these pools can release them.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests to release the idle pools of `Cpu`. These requests are sent only if the system has no
-/// barrier on all threads.
+/// Requests to release idle `Cpu` pools. These requests are sent only if the system has no barrier
+/// on all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {

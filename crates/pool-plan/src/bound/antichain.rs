@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
-/// Returns the elements of a heaviest antichain, except for elements of weight 0. Returns `None` if
+/// Returns the elements of a heaviest antichain, excluding elements of weight 0. Returns `None` if
 /// `is_needed` returned `false` before the flow was complete.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
@@ -24,10 +24,10 @@ pub(super) fn heaviest(
 
 /// Returns an antichain to which no further element can be added. The returned antichain is not
 /// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
-/// another one from scratch, and returns the heavier one. `start` must be an antichain. The
-/// function adds further elements to an antichain in descending order of weight.
-// Uncounted: the loop needs no counter, because the function handles each element only once, after
-// the flow has used up its budget.
+/// another from scratch, and returns the heavier one. `start` must be an antichain. The function
+/// adds elements to an antichain in descending order of weight.
+// Uncounted: the loop needs no counter because the function handles each element only once, after
+// the flow has exhausted its budget.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));
@@ -54,8 +54,8 @@ impl<'a> Antichain<'a> {
         Self { precedes, kept: vec![0; words], after: vec![0; words] }
     }
 
-    /// Adds an element, unless it comes before or after an element of the antichain.
-    // Uncounted: the loop needs no counter, because each call reads the words of one row.
+    /// Adds an element unless it comes before or after an element of the antichain.
+    // Uncounted: the loop needs no counter because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
         let is_before = || later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);

@@ -5,10 +5,10 @@
 //! one time. In a graph, the conflicting buffers of such a set form an antichain.
 //!
 //! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
-//! topmost buffer of the set. A second bound is therefore computed with the padded sizes of the
-//! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
-//! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
-//! for the smallest alignment. The result is the largest of all computed bounds.
+//! topmost buffer in the set. A second bound is therefore computed with the buffers' padded sizes,
+//! minus the largest padding in the set. For an interval problem, a bound with padded sizes is
+//! computed for each alignment. For a graph, a bound with padded sizes is computed only for the
+//! smallest alignment. The result is the largest of all computed bounds.
 
 mod antichain;
 mod sweep;
@@ -34,7 +34,7 @@ pub struct Bound {
 }
 
 impl IntervalProblem {
-    /// Returns the maximum number of bytes that are live at one time.
+    /// Returns the maximum number of bytes live at any one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         Bound::on(&Timeline::new(self))
@@ -43,7 +43,7 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers for each alignment, before the first plan is computed.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
@@ -69,9 +69,9 @@ impl HappensBeforeProblem {
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
     /// exact bound. In this case, the result is the total size of buffers that are live at the same
     /// time in one order of the operations. The result also includes further buffers that are not
-    /// ordered relative to these live buffers. `lifetimes` contains the lifetimes of the buffers in
-    /// one order of the operations. If two buffers are live at the same time in some order, neither
-    /// of them precedes the other.
+    /// ordered relative to these live buffers. `lifetimes` contains the buffers' lifetimes in one
+    /// order of the operations. If two buffers are live at the same time in some order, neither of
+    /// them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -95,9 +95,8 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the highest bound that can be proved from sets of conflicting buffers and from fixed
-/// offsets.
-// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+/// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers, before the first plan is computed.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();

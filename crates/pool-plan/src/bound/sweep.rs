@@ -1,11 +1,11 @@
-//! Finds the heaviest set of buffers that are live at one time, by sweeping over the starts and
-//! ends of all buffers.
+//! Finds the heaviest set of buffers that are live at one time by sweeping over the starts and ends
+//! of all buffers.
 
 use crate::timeline::Timeline;
 
-/// Returns the items that are live in the section with the largest sum of `weights`, except for
+/// Returns the items that are live in the section with the largest sum of `weights`, excluding
 /// items of weight 0. If several sections have the same sum, the function selects the first one.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the sections,
+// Uncounted: the loop needs no counter because the function makes only one pass over the sections,
 // before the first plan is computed.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
@@ -17,7 +17,7 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
 /// Returns the buffers that are live at the time with the largest sum of `weights`. If several
 /// times have the same sum, the function selects the first one. `live_spans` returns the spans
 /// during which a buffer is live.
-// Uncounted: the loop needs no counter, because the function sorts the events only once, before the
+// Uncounted: the loop needs no counter because the function sorts the events only once, before the
 // first plan is computed.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where

@@ -1,14 +1,14 @@
 //! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
 //! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element can send flow up to its weight, and can also receive flow up to its weight. An edge
-//! of unlimited capacity leads from each element to every later element. The bits of the relation
-//! represent the edges, so only edges that carry flow need to be listed. Memory use therefore grows
-//! with the number of elements rather than with the number of pairs in the relation.
+//! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
+//! leads from each element to every later element. The relation's bits represent the edges, so only
+//! edges that carry flow need to be listed. Memory use therefore grows with the number of elements
+//! rather than with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders that are processed between two checks of the clock.
+/// The number of senders processed between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
 /// A flow, together with the remaining supply and demand.
@@ -17,15 +17,15 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders that it receives flow from, and the amounts of flow.
+    /// For each receiver, the senders from which it receives flow, and the amounts of flow.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// The levels of a level graph. The level of a sender or receiver is the number of edge pairs
-/// between it and the nearest sender with remaining supply.
+/// A level graph's levels. The level of a sender or receiver is the number of edge pairs between it
+/// and the nearest sender with remaining supply.
 struct Levels {
     senders: Vec<usize>,
-    /// For each level, the receivers on this level, stored as bits.
+    /// For each level, its receivers, stored as bits.
     receivers: Vec<Vec<u64>>,
     /// The receivers on all levels that have been computed, stored as bits.
     met: Vec<u64>,
@@ -35,14 +35,14 @@ struct Levels {
 
 impl<'a> Transport<'a> {
     /// Creates an empty flow.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
+    /// Sends as much flow as possible. The loop terminates because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
     /// receiver with demand. The first such path must carry at least one unit. (Dinic showed that
     /// paths become longer in each round, so the number of rounds never exceeds the number of
@@ -72,7 +72,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Returns the levels up to the first level with a receiver that has remaining demand.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
+    // Uncounted: the loop needs no counter because the function makes only one pass over the rows,
     // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
@@ -110,7 +110,7 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop terminates, because each iteration does one of three things. Each thing in the
+    /// The loop terminates because each iteration does one of three things. Each thing in the
     /// following list can happen only a finite number of times before the next thing must happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
@@ -160,9 +160,9 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Extends the path through a receiver to one of the receiver's senders, or marks the receiver
-    /// as a dead end.
-    // Uncounted: the loop needs no counter, because the function only reads the senders of one
+    /// Extends the path through a receiver to one of its senders, or marks the receiver as a dead
+    /// end.
+    // Uncounted: the loop needs no counter because the function reads only the senders of one
     // receiver, and `maximise` checks the clock regularly.
     fn go_on(
         &self,
@@ -187,7 +187,7 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
     /// at the first step that cannot carry more.
-    // Uncounted: the loop needs no counter, because the function only reads the steps of one path,
+    // Uncounted: the loop needs no counter because the function reads only the steps of one path,
     // and `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
@@ -208,7 +208,7 @@ impl<'a> Transport<'a> {
     /// Returns the amounts of flow that each element sends and receives. Returns `None` if flow
     /// uses an edge that is not in the relation.
     #[cfg(test)]
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
@@ -224,7 +224,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the loop needs no counter, because the function only reads the senders of one
+    // Uncounted: the loop needs no counter because the function reads only the senders of one
     // receiver.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
@@ -235,19 +235,19 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, which leads from a receiver to one of the receiver's senders. The flow from
-/// the sender to the receiver may be redirected.
+/// A step of a path, which leads from a receiver to one of its senders. The flow from the sender to
+/// the receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// The index of the sender in the receiver's list of senders.
+    /// The sender's index in the receiver's list of senders.
     at: usize,
     giver: usize,
 }
 
 /// Returns the first bit at or after `word` that is set in both rows. Advances `word` to the word
 /// that contains the bit.
-// Uncounted: the loop needs no counter, because the function only reads the words of one row.
+// Uncounted: the loop needs no counter because the function reads only the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

@@ -1,12 +1,12 @@
 //! A greedy placer for items whose conflicts are stored in a matrix.
 //!
 //! The placer has two methods for finding the placed items that conflict with a new item. The first
-//! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
-//! second method scans a list of placed items in address order, and looks up each of them in the
-//! new item's row. An item is removed from the list of placed items after all items that conflict
-//! with it have been placed. If items are placed in order of their starts, the list is short,
-//! because few items are live at the same time. If most items conflict, the list is at most as long
-//! as the list that the first method would have to sort.
+//! method reads the new item's row of the matrix and sorts the conflicting items by address. The
+//! second method scans a list of placed items in address order and looks up each of them in the new
+//! item's row. An item is removed from the list of placed items after all items that conflict with
+//! it have been placed. If items are placed in order of their starts, the list is short, because
+//! few items are live at the same time. If most items conflict, the list is at most as long as the
+//! list that the first method would have to sort.
 
 use super::orders::Order;
 use super::placer::{Placement, Placer};
@@ -20,11 +20,11 @@ use crate::work::Watch;
 /// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. Before the list is cleaned up again, it
-/// may grow by its length divided by this number.
+/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
+/// by this number before it is cleaned up again.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items that are placed before the placer checks again whether to clean up the list.
+/// The number of items placed between two checks of whether to clean up the list.
 const ITEMS_A_STRIKE: usize = 64;
 
 /// The fixed cost of placing an item, measured in loop passes. The cost of scanning the list is
@@ -46,7 +46,7 @@ pub(crate) struct ConflictPlacer<'a> {
     left: Vec<u64>,
 }
 
-/// A placed item in the list that is sorted by address.
+/// A placed item in the list sorted by address.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     start: u64,
@@ -75,8 +75,8 @@ impl<'a> ConflictPlacer<'a> {
         }
     }
 
-    /// Reads an item's row to find the addresses of all placed items that conflict with the item.
-    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that it reads
+    /// Reads an item's row to find the addresses of all placed items that conflict with it.
+    // Uncounted: the loop needs no counter because `place_by_rows` counts the words that it reads
     // and the conflicts that it finds.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
@@ -88,7 +88,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds a free range for an item between the listed items that conflict with it.
-    // Uncounted: the loop needs no counter, because `place_by_list` counts the entries of the list.
+    // Uncounted: the loop needs no counter because `place_by_list` counts the entries of the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
         let mut free = FreeRange::new(self.items[item].size, self.items[item].alignment, fit);
@@ -99,7 +99,7 @@ impl<'a> ConflictPlacer<'a> {
         free.offset()
     }
 
-    /// Adds a placed item to the list that is sorted by address.
+    /// Adds a placed item to the list sorted by address.
     fn list(&mut self, item: usize, offset: u64) {
         let end = offset + self.items[item].size;
         let one = Listed { start: offset, end, item: index(item), word: 0 };

@@ -1,7 +1,7 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
-//! The spans that overlap a buffer's span are adjacent in memory, and so are their addresses. The
-//! placer collects and sorts the addresses of all neighbors, and searches for a free range between
+//! The spans that overlap a buffer's span are stored next to each other, as are their addresses.
+//! The placer collects and sorts all neighbors' addresses, then searches for a free range between
 //! them. If few buffers are live at the same time, placing by neighbors is faster than using a tree
 //! over time. If many buffers are live at the same time, a tree over time is faster.
 
@@ -68,8 +68,7 @@ impl<'a> NeighbourPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Collects the addresses of all placed neighbors of an item. Returns the number of entries
-    /// read.
+    /// Collects the addresses of an item's placed neighbors. Returns the number of entries read.
     fn gather(&mut self, index: usize) -> usize {
         let Self { timeline, overlaps, placed, occupied } = self;
         occupied.clear();
@@ -88,9 +87,9 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Records the addresses of an item for each of the item's spans.
-    // Uncounted: the loop needs no counter, because the function only reads the spans of one item,
-    // which `gather` has already counted.
+    /// Records an item's addresses for each of its spans.
+    // Uncounted: the loop needs no counter because the function reads only the spans of one item,
+    // and `gather` has already counted those spans.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

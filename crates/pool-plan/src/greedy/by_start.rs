@@ -1,10 +1,10 @@
-//! A placer that places the buffers of a timeline in the order of their starts. An online allocator
-//! also serves requests in the order of their arrival.
+//! A placer that places a timeline's buffers in order of their starts. An online allocator also
+//! serves requests in order of arrival.
 //!
 //! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
 //! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
-//! time, while other orders require the free ranges at all times. If gaps are treated as live and
-//! fixed offsets as always occupied, placing by start is the fastest planning method. However, the
+//! time, whereas other orders require them at all times. If gaps are treated as live and fixed
+//! offsets as always occupied, placing by start is the fastest planning method. However, the
 //! resulting plan is rough.
 
 use std::borrow::Cow;
@@ -65,9 +65,9 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Sorts the items of an order by the first section in which each of them is live. If an item's
-/// lifetime starts with a gap, its first section is later than the start of its lifetime.
-// Uncounted: the loop needs no counter, because the function sorts the items only once, before the
+/// Sorts an order's items by the first section in which each of them is live. If an item's lifetime
+/// starts with a gap, its first section is later than the start of its lifetime.
+// Uncounted: the loop needs no counter because the function sorts the items only once, before the
 // first plan is computed.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
@@ -85,7 +85,7 @@ fn hull(timeline: &Timeline, item: usize) -> (u32, u32) {
     (spans[0].0, spans[spans.len() - 1].1)
 }
 
-/// Returns the address range of an item that has a fixed offset.
+/// Returns the address range of an item with a fixed offset.
 fn fixed_range(item: &Item) -> Option<(u64, u64)> {
     item.fixed.map(|offset| (offset, offset + item.size)).filter(|_| item.size > 0)
 }
@@ -93,8 +93,8 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The address ranges that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, which do not touch each other. The keys are the starts of the
-    /// ranges, and the values are their ends.
+    /// The free ranges below `top`, which do not touch each other. The keys are the ranges' starts,
+    /// and the values are their ends.
     ends: BTreeMap<u64, u64>,
     /// The free ranges below `top`, stored as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
@@ -105,7 +105,7 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
     /// are never freed.
-    // Uncounted: the loop needs no counter, because the function sorts the ranges only once, before
+    // Uncounted: the loop needs no counter because the function sorts the ranges only once, before
     // the first plan is computed.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
@@ -125,7 +125,7 @@ impl FreeRanges {
     }
 
     /// Marks `size` bytes of a free range as occupied.
-    // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
+    // Uncounted: the loop needs no counter because the function reads only ranges that `looked_at`
     // has counted.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {
         let Some((start, end)) = self.find(size, alignment, fit) else {
@@ -143,7 +143,7 @@ impl FreeRanges {
 
     /// Returns the free range below `top` that the rule selects for `size` bytes, or `None` if no
     /// such range exists.
-    // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
+    // Uncounted: the loop needs no counter because the function reads only ranges that `looked_at`
     // has counted.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;

@@ -1,4 +1,4 @@
-//! A placer that places the buffers of a timeline in a given order.
+//! A placer that places a timeline's buffers in a given order.
 
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
@@ -96,8 +96,8 @@ impl Placer for TimelinePlacer<'_> {
     }
 }
 
-// Uncounted: the loop needs no counter, because the function only reads the spans of one item,
-// which the preceding query has already counted.
+// Uncounted: the loop needs no counter because the function reads only the spans of one item, and
+// the preceding query has already counted those spans.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

@@ -13,14 +13,14 @@ const MOST_NAMED: usize = 1 << 12;
 /// An order of the items, and the rule that selects a free range for each item.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The items in the order of their placement.
+    /// The items in placement order.
     pub(crate) items: Vec<u32>,
     /// The rule that selects a free range.
     pub(crate) fit: GreedyFit,
     /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
-    /// `true` if the placer may treat gaps in lifetimes as live, and fixed offsets as always
-    /// occupied, in order to place items faster.
+    /// `true` if the placer may treat gaps as live, and fixed offsets as always occupied, in order
+    /// to place items faster.
     pub(crate) is_rough: bool,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Order {
 enum Ties {
     /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
-    /// The item that starts first comes first, which is the rule in textbooks. If two items start
-    /// at the same time, their positions in the problem decide which of them comes first.
+    /// The item that starts first comes first, as in textbooks. If two items start at the same
+    /// time, the tie is broken by their positions in the problem.
     Position,
-    /// The item that starts first comes first. If two items start at the same time, their names
-    /// decide which of them comes first.
+    /// The item that starts first comes first. If two items start at the same time, the tie is
+    /// broken by their names.
     Name,
     /// The same rule as `Position`, but gaps in lifetimes are ignored.
     Rough,
@@ -50,10 +50,10 @@ pub(crate) struct Recipe {
 /// The function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
-/// The measures of all items, which determine the orders of greedy plans. Each vector of measures
+/// The items' measures, which determine the orders of greedy plans. Each vector of measures
 /// contains one number per item.
 pub(crate) struct Measures<'a> {
-    /// The size of each item in bytes.
+    /// Each item's size in bytes.
     pub(crate) sizes: Vec<u64>,
     /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,
@@ -63,25 +63,25 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// The rank of each item by breadth. An item is ranked by the time with the most live bytes
-    /// during its lifetime.
+    /// Each item's rank by breadth. An item is ranked by the time with the most live bytes during
+    /// its lifetime.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
-    /// The position of each item in an order by name. The value is `None` if the order by name is
-    /// the same as the order of the problem.
+    /// Each item's position in an order by name. The value is `None` if the order by name equals
+    /// the problem's order.
     pub(crate) named: Option<Vec<u32>>,
     /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
-    /// rough plan is computed before all other plans.
+    /// rough plan is computed before all others.
     pub(crate) has_rough_plan: bool,
-    /// The offset of each item in an earlier plan, if there is an earlier plan. The list may
-    /// contain fewer entries than there are items.
+    /// The offset of each item in an earlier plan, if there is one. The list may contain fewer
+    /// entries than there are items.
     pub(crate) last: &'a [Option<u64>],
 }
 
 impl Recipe {
-    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, whether the
-    /// recipe breaks the last tie by position or by name.
+    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, regardless
+    /// of how the recipe breaks the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
@@ -91,18 +91,18 @@ impl Recipe {
         matches!(self.ties, Ties::Position | Ties::Name)
     }
 
-    /// Returns the same recipe with the last tie broken by position, if this recipe breaks the last
-    /// tie by name. Returns `None` for all other recipes.
+    /// If this recipe breaks the last tie by name, returns a copy that breaks it by position
+    /// instead. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }
 }
 
 impl Measures<'_> {
-    /// Returns the recipes for the greedy plans of a portfolio. The list begins with the fastest
-    /// recipe, continues with the textbook heuristics, and ends with all other recipes. The
-    /// textbook heuristics are sorted by how well they work on most problems.
-    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
+    /// Returns the recipes for a portfolio's greedy plans. The list begins with the fastest recipe,
+    /// continues with the textbook heuristics, and ends with all other recipes. The textbook
+    /// heuristics are sorted by how well they work on most problems.
+    // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
@@ -111,15 +111,15 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // The order by start is the fastest order, because the placer needs the free ranges at
-            // only one time.
+            // The order by start is the fastest, because the placer needs the free ranges at only
+            // one time.
             (Start, Best, Position),
             // The recipes are ordered by their effect on the mean peak of 149 problems from 30
             // families. Combined with the earlier recipes, each recipe lowers the mean peak more
             // than any later recipe would.
             (Size, First, Position),
             // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
-            // is better than the plan of every textbook heuristic.
+            // is better than every textbook heuristic's plan.
             (Size, Best, Large),
             (End, First, Position),
             (Area, First, Position),
@@ -154,7 +154,7 @@ impl Measures<'_> {
         let GreedyHeuristic { order, fit } = recipe.heuristic;
         let mut items = self.by_begin.clone();
         let at = |item: u32| item as usize;
-        // Every sort is stable, so the key of the last sort has the highest priority.
+        // Every sort is stable, so the last sort's key has the highest priority.
         let mut sort = |key: &dyn Fn(usize) -> u64| {
             sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
@@ -187,14 +187,14 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the items in the order of their offsets in an earlier plan, if there is an earlier
-    /// plan. New items come last, in descending order of size.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
+    /// items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items that are placed before a given item are no higher than in the earlier plan.
-    /// Any of these items that conflicts with the given item was already below it in the earlier
-    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// plan. All items placed before a given item are no higher than in the earlier plan. Any of
+    /// these items that conflicts with the given item was already below it in the earlier plan.
+    /// Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // earlier plan that the caller has supplied.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
@@ -204,8 +204,8 @@ impl Measures<'_> {
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses the returned order computes a plan no
-    /// worse than the given plan.
-    // Uncounted: the loop needs no counter, because the function only sorts twice, and it runs only
+    /// worse than the given one.
+    // Uncounted: the loop needs no counter because the function sorts only twice, and it runs only
     // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
@@ -215,7 +215,7 @@ impl Measures<'_> {
         Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
     }
 
-    /// Returns the product of an item's size and lifetime as [lower 64 bits, upper 64 bits].
+    /// Returns the product of an item's size and lifetime, as [lower 64 bits, upper 64 bits].
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
     fn area(&self, item: usize) -> [u64; 2] {
         let area = u128::from(self.sizes[item]) * u128::from(self.durations[item]);
@@ -223,9 +223,9 @@ impl Measures<'_> {
     }
 }
 
-/// Returns the position of each name in sorted order. Returns `None` if the names are already
-/// sorted. Returns `None` if there are too many names for a second plan with each heuristic.
-// Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
+/// Returns each name's position in sorted order. Returns `None` if the names are already sorted.
+/// Returns `None` if there are too many names for a second plan with each heuristic.
+// Uncounted: the loop needs no counter because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Option<Vec<u32>> {

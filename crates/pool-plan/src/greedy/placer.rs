@@ -13,7 +13,7 @@ pub(crate) enum Placement {
         /// The offset just past the highest occupied byte.
         peak: u64,
     },
-    /// The computation was aborted because the peak of the plan reached the given limit.
+    /// The computation was aborted because the plan's peak reached the given limit.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,
@@ -21,7 +21,7 @@ pub(crate) enum Placement {
 
 /// A greedy placer, which places items one by one.
 pub(crate) trait Placer {
-    /// Places the items with fixed offsets, followed by all other items in `order`. The method
-    /// stops early if the peak reaches `limit` or if `watch` stops the computation.
+    /// Places the items with fixed offsets, then all other items in `order`. The method stops early
+    /// if the peak reaches `limit` or if `watch` stops the computation.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

@@ -14,7 +14,7 @@ pub(crate) struct Ranges {
     /// The only range of the set, if `many` is empty. If the set is empty, this range contains no
     /// bytes.
     one: (u64, u64),
-    /// All ranges of the set, if the set contains several.
+    /// All of the set's ranges, if the set contains several.
     many: Vec<(u64, u64)>,
 }
 
@@ -66,7 +66,7 @@ impl Ranges {
         self.many.clear();
     }
 
-    /// Returns the ranges of the set.
+    /// Returns the set's ranges.
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
         match (&*self.many, self.one) {
             ([], (start, end)) if start == end => &[],
@@ -78,7 +78,7 @@ impl Ranges {
 
 /// Returns an offset with room for `size` bytes between the `occupied` ranges, which are sorted by
 /// start. If no free range is large enough, the offset is above all occupied ranges.
-// Uncounted: the loop needs no counter, because the placers count the ranges.
+// Uncounted: the loop needs no counter because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut free = FreeRange::new(size, alignment, rule);
     for &(start, end) in occupied {
@@ -90,14 +90,14 @@ pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: Gree
     free.offset()
 }
 
-/// A search for a free range between occupied ranges, which are passed to the search in the order
-/// of their starts.
+/// A search for a free range between occupied ranges, which are passed to it in order of their
+/// starts.
 #[derive(Debug)]
 pub(crate) struct FreeRange {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The highest end of all ranges that have been passed to the search.
+    /// The highest end of all ranges passed to the search so far.
     free_from: u64,
     best: Option<u64>,
     /// The surplus bytes of the free range that contains `best`. The search ignores every free
@@ -112,16 +112,16 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before the range of an earlier call.
+    /// before an earlier call's range.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
     }
 
-    /// Informs the search, if `is_occupied` is `true`, that the addresses are occupied. The code is
-    /// written so that the compiler emits only one branch, on a condition that is rarely true. If
-    /// every other buffer in a long list is occupied, mispredicted branches would take more time
-    /// than all other work.
+    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
+    /// written so that the compiler emits only one branch, whose condition is rarely true. If every
+    /// other buffer in a long list is occupied, mispredicted branches would take more time than all
+    /// other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
@@ -136,7 +136,7 @@ impl FreeRange {
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range that is passed later can change the offset found by the search.
+    /// Returns `true` if no range passed later can change the offset found by the search.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()

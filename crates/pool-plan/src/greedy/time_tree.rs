@@ -13,9 +13,9 @@ use super::union::Union;
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
-    /// For each vertex, the ranges that are occupied during its entire time span.
+    /// For each vertex, the ranges occupied during its entire time span.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that some buffer occupies during a part of its time span.
+    /// For each vertex, the ranges that some buffer occupies during part of its time span.
     within: Vec<Ranges>,
 }
 
@@ -33,7 +33,7 @@ impl TimeTree {
     }
 
     /// Removes all addresses from the tree.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // vertices, which takes 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
@@ -41,7 +41,7 @@ impl TimeTree {
     }
 
     /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
-    // Uncounted: the loop needs no counter, because the function only visits the vertices of one
+    // Uncounted: the loop needs no counter because the function visits only the vertices of one
     // span, and the placer counts the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
@@ -80,7 +80,7 @@ impl TimeTree {
     }
 
     /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
-    // Uncounted: the loop needs no counter, because the function only visits the vertices of one
+    // Uncounted: the loop needs no counter because the function visits only the vertices of one
     // span, and the placer counts the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);

@@ -1,5 +1,5 @@
-//! The union of several sorted lists of ranges. A placer uses the union to find the addresses that
-//! are occupied during a new buffer's lifetime.
+//! The union of several sorted lists of ranges. A placer uses the union to find the addresses
+//! occupied during a new buffer's lifetime.
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
@@ -22,7 +22,7 @@ impl Union {
     }
 
     /// Adds a list of disjoint ranges in ascending order.
-    // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
+    // Uncounted: the loop needs no counter because the placer counts the ranges of the union.
     pub(crate) fn add(&mut self, list: &[(u64, u64)]) {
         if !list.is_empty() {
             self.ranges.extend_from_slice(list);
@@ -32,7 +32,7 @@ impl Union {
 
     /// Returns the occupied addresses as disjoint ranges in ascending order. No two of the returned
     /// ranges touch each other.
-    // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
+    // Uncounted: the loop needs no counter because the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {
             self.merged.clear();
@@ -51,8 +51,8 @@ impl Union {
     }
 }
 
-/// Appends the union of two sorted lists to `into`, and joins ranges that touch each other.
-// Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
+/// Appends the union of two sorted lists to `into`, joining ranges that touch each other.
+// Uncounted: the loop needs no counter because the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;
     while let Some(next) = lower(&mut one, &mut other) {
@@ -64,7 +64,7 @@ fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut 
     into.extend(open);
 }
 
-/// Removes the range with the lowest start from one of two sorted lists, and returns this range.
+/// Removes the range with the lowest start from one of two sorted lists and returns it.
 fn lower<'a>(one: &mut &'a [(u64, u64)], other: &mut &'a [(u64, u64)]) -> Option<(u64, u64)> {
     let is_first_lower = match (one.first(), other.first()) {
         (Some(first), Some(second)) => first.0 <= second.0,

@@ -13,7 +13,7 @@ use super::instance::Instance;
 use super::packing::{Effort, Packed, Standing};
 use super::prices::Proof;
 
-/// The maximum number of buffers, because a set of buffers is stored in one 64-bit word.
+/// The maximum number of buffers, limited because a set of buffers is stored in one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
 /// The maximum number of packed memories in the cache.
 const MOST_KEPT: usize = 200_000;
@@ -29,11 +29,10 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each position in the order, the lowest possible total cost of the buffers from this
-    /// position on.
+    /// For each position in the order, the lowest possible total cost of the buffers from there on.
     asked_after: Vec<i128>,
-    /// For each memory, the earlier memory, if any, that can replace it. The earlier memory has the
-    /// same capacity and costs, and is allowed for the same buffers.
+    /// For each memory, an earlier memory that can replace it, if there is one. The earlier memory
+    /// has the same capacity and costs, and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
     /// The number of live bytes in each section of each memory.
@@ -183,7 +182,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Packs the buffers that are assigned to a memory.
+    /// Packs the buffers assigned to a memory.
     fn packed(&mut self, memory: usize) -> Result<Packed, PlanError> {
         let key = (memory, self.sets[memory]);
         if let Some(packed) = self.packed.get(&key) {
@@ -281,7 +280,7 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// The search starts without a plan, so it must find the optimum without the help of another
+    /// The search starts without a plan, so it must find the optimum without help from another
     /// method.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {

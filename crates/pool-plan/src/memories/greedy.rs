@@ -1,5 +1,5 @@
-//! Joint greedy placement. Buffers are placed in a given order, and each buffer is placed in the
-//! lowest free range of one of the memories.
+//! Joint greedy placement. Buffers are placed in a given order, each in the lowest free range of
+//! one of the memories.
 
 use crate::memory::Placement;
 use crate::work::Watch;
@@ -7,11 +7,11 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers in problems that use greedy placement. The running time of greedy
-/// placement grows with the square of the number of buffers.
+/// The maximum number of buffers in a problem that uses greedy placement. The running time of
+/// greedy placement grows quadratically with the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
-/// The order of placement of the buffers.
+/// The order in which the buffers are placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// The largest buffer comes first.
@@ -35,13 +35,13 @@ pub(super) enum Order {
 pub(super) enum Rule {
     /// Selects the memory that comes first in the problem.
     First,
-    /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
+    /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,
-    /// Selects the memory that increases the cost of the plan the least. If several memories are
-    /// equally good, the rule selects the first one.
+    /// Selects the memory that increases the plan's cost the least. If several memories are equally
+    /// good, the rule selects the first one.
     Least,
-    /// Selects the memory that increases the cost of the plan the least. If several memories are
-    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
+    /// Selects the memory that increases the plan's cost the least. If several memories are equally
+    /// good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }
 
@@ -58,8 +58,8 @@ pub(super) const ORDERS: [Order; 7] = [
 /// All rules.
 pub(super) const RULES: [Rule; 4] = [Rule::First, Rule::Cheapest, Rule::Least, Rule::Lowest];
 
-/// Returns the buffers in the given order. Ties are broken by the starts of the buffers, and then
-/// by their positions in the problem.
+/// Returns the buffers in the given order. Ties are broken by the buffers' starts, then by their
+/// positions in the problem.
 pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     let key = |buffer: usize| {
         let one = &instance.problem.buffers()[buffer];
@@ -84,8 +84,8 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     order
 }
 
-/// Places the buffers with fixed offsets, followed by all other buffers in the given order. Returns
-/// `None` if there is no room for a buffer, or if `watch` stopped the computation.
+/// Places the buffers with fixed offsets, then all other buffers in the given order. Returns `None`
+/// if there is no room for a buffer, or if `watch` stopped the computation.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],
@@ -94,7 +94,7 @@ pub(super) fn place(
 ) -> Option<Standing> {
     let memories = instance.memories();
     let mut placements = vec![Placement { memory: 0, offset: 0 }; instance.len()];
-    // For each memory, the start, the end and the number of each placed buffer, sorted by start.
+    // For each memory, the start, the end, and the number of each placed buffer, sorted by start.
     let mut placed: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); memories.len()];
     let mut peaks = vec![0_u64; memories.len()];
     let is_fixed = |&buffer: &usize| instance.problem.buffers()[buffer].buffer.offset.is_some();
@@ -137,8 +137,7 @@ pub(super) fn place(
     Some(instance.standing(placements, peaks))
 }
 
-/// Returns the lowest offset where a buffer shares no bytes with any placed buffer that conflicts
-/// with it.
+/// Returns the lowest offset at which a buffer shares no bytes with any conflicting placed buffer.
 fn free_offset(instance: &Instance<'_>, buffer: usize, placed: &[(u64, u64, usize)]) -> u64 {
     let one = &instance.problem.buffers()[buffer].buffer;
     if let Some(offset) = one.offset {

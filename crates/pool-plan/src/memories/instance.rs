@@ -1,4 +1,4 @@
-//! The problem in the form that the solvers need. Time is divided into sections. A new section
+//! The problem in the form required by the solvers. Time is divided into sections. A new section
 //! starts each time a buffer becomes live.
 
 use crate::memory::Memory;
@@ -8,7 +8,7 @@ use super::problem::MemoryProblem;
 /// A problem, and the sections into which its time is divided.
 pub(super) struct Instance<'a> {
     pub(super) problem: &'a MemoryProblem,
-    /// The start times of the sections, in ascending order.
+    /// The sections' start times in ascending order.
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
@@ -19,8 +19,8 @@ pub(super) struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    /// Divides the time of a problem into sections.
-    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    /// Divides a problem's time into sections.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
     // buffers, before the first plan is computed.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
@@ -56,12 +56,12 @@ impl<'a> Instance<'a> {
         self.problem.memories()
     }
 
-    /// Returns the memories that a buffer may be placed in.
+    /// Returns the memories in which a buffer may be placed.
     pub(super) fn choices(&self, buffer: usize) -> &'a [usize] {
         self.problem.buffers()[buffer].choices()
     }
 
-    /// Returns the size of a buffer.
+    /// Returns a buffer's size.
     pub(super) fn size(&self, buffer: usize) -> u64 {
         self.problem.buffers()[buffer].buffer.size
     }

@@ -1,4 +1,4 @@
-//! The live bytes of a memory in each section, stored in a tree that can add bytes to a span of
+//! A memory's live bytes in each section, stored in a tree that can add bytes to a span of
 //! sections. The root of the tree contains the maximum over all sections.
 
 /// A tree over the sections of time.
@@ -6,7 +6,7 @@
 pub(super) struct Loads {
     leaves: usize,
     /// For each vertex, the maximum number of bytes in any of its sections. The maximum excludes
-    /// additions that are stored at the vertices above this vertex.
+    /// additions that are stored at the vertices above this one.
     most: Vec<i64>,
     /// For each vertex, the sum of all additions to its whole span of sections.
     added: Vec<i64>,

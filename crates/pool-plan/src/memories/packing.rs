@@ -1,4 +1,4 @@
-//! The offsets of the buffers in one memory, which the planner for interval problems computes.
+//! The offsets of the buffers in one memory, as computed by the planner for interval problems.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl Instance<'_> {
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
         // Packing needs its own monitor, because the caller's monitor shows the plan for all
-        // memories. If the caller stops the planner, the planner stops before it packs the next
+        // memories. If the caller stops the planner, the planner stops before packing the next
         // memory.
         let own = Monitor::new();
         if monitor.is_cancelled() {
@@ -110,7 +110,7 @@ impl Instance<'_> {
         Standing { placements, peaks, cost }
     }
 
-    /// Returns the total number of bytes that exceed the capacities of a plan's memories.
+    /// Returns the total number of bytes by which a plan exceeds the capacities of its memories.
     pub(super) fn excess(&self, peaks: &[u64]) -> u64 {
         let over = self.memories().iter().zip(peaks).map(|(memory, &peak)| {
             memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity))

@@ -3,13 +3,13 @@
 use crate::memory::{Placement, Price};
 use crate::plan::as_float;
 
-/// A plan, which consists of the memory and the offset of each buffer in a problem.
+/// A plan, which consists of each buffer's memory and offset.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryPlan {
-    /// The memory and the offset of each buffer, in the problem's order.
+    /// The memory and offset of each buffer, in the problem's order.
     pub placements: Vec<Placement>,
-    /// The cost of the plan, and a lower bound on this cost.
+    /// The plan's cost, and a lower bound on this cost.
     pub certificate: MemoryCertificate,
 }
 
@@ -17,17 +17,17 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
-    /// The peak of each memory, which is the offset just past its highest used byte.
+    /// Each memory's peak, which is the offset just past its highest used byte.
     pub peaks: Vec<u64>,
-    /// The cost of the plan, which is the total cost of the bytes in all memories plus the total
-    /// cost of all buffers' traffic.
+    /// The plan's cost, which is the total cost of all memories' bytes plus the total cost of all
+    /// buffers' traffic.
     pub cost: u64,
-    /// The lower bound on the cost that `prices` prove.
+    /// The lower bound on the cost that follows from `prices`.
     pub bound: u64,
     /// The prices that prove the bound. The list omits prices of 0.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost that an exhaustive search has proved. The bound is never lower
-    /// than `bound`.
+    /// The lower bound on the cost proved by an exhaustive search. The bound is never lower than
+    /// `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.
     pub searched_bound: u64,

@@ -1,6 +1,6 @@
-//! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
-//! memory's prices while the memory is full. The method thereby solves the dual of the linear
-//! program that assigns buffers to memories.
+//! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
+//! prices while the memory is full. The method thereby solves the dual of the linear program that
+//! assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
@@ -11,7 +11,7 @@ use crate::work::Limit;
 
 use super::instance::Instance;
 
-/// The maximum number of steps of the subgradient method.
+/// The maximum number of steps in the subgradient method.
 const MOST_STEPS: usize = 600;
 /// The maximum number of passes over buffers and sections, counted over all steps of the
 /// subgradient method.
@@ -22,7 +22,7 @@ const PATIENCE: usize = 6;
 /// second factor applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
-/// Prices, and the lower bound that these prices prove.
+/// Prices, and the lower bound that follows from them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
     pub(super) bound: u64,
@@ -39,7 +39,7 @@ pub(super) struct Proof {
 
 impl Proof {
     /// Returns the cheapest memory for each buffer, at the prices of this proof.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
         let least = |(buffer, asked): (usize, &Vec<i128>)| {
@@ -61,9 +61,9 @@ impl Proof {
     }
 }
 
-/// Computes the best lower bound that the subgradient method finds. `cost` is the cost of a known
-/// plan, which no lower bound can exceed.
-// Uncounted: the loop needs no counter, because the function checks the clock after each step.
+/// Computes the best lower bound that the subgradient method finds. `cost` is a known plan's cost,
+/// which no lower bound can exceed.
+// Uncounted: the loop needs no counter because the function checks the clock after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));
     let (count, sections) = (instance.len(), instance.times.len());
@@ -71,8 +71,8 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
     let mut prices = first(instance);
     let mut length = 1.0;
-    // The best prices so far, together with the bound that they prove and the live bytes of each
-    // section.
+    // The best prices so far, together with the bound that follows from them and the live bytes of
+    // each section.
     let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
@@ -130,8 +130,8 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the lower bound that follows from the prices, as a floating-point number. The function
-/// also returns the number of live bytes in each section if each buffer is placed in the cheapest
+/// Returns, as a floating-point number, the lower bound that follows from the prices. The function
+/// also returns the number of live bytes in each section when each buffer is placed in its cheapest
 /// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
@@ -183,8 +183,7 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers all other prices, so that the resulting prices are
-/// valid.
+/// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
     // memories, this number is a weighted mean of the live bytes. Sections with higher prices have
@@ -277,7 +276,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the lower bound that prices prove, using integer arithmetic.
+/// Computes the lower bound that follows from prices, using integer arithmetic.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

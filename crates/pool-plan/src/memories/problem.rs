@@ -11,12 +11,12 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// A problem with buffers that have lifetimes, and with several memories. A plan places each buffer
+/// A problem with several memories, and with buffers that have lifetimes. A plan places each buffer
 /// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// The cost of a plan is the total cost of its memories plus the total cost of its buffers. The
-/// cost of a memory is its cost per byte times the end of its highest buffer. The cost of a buffer
-/// is its traffic times the traffic cost of its memory.
+/// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
+/// cost is its cost per byte times the end of its highest buffer. A buffer's cost is its traffic
+/// times its memory's traffic cost.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -57,8 +57,8 @@ impl MemoryProblem {
     /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
     /// there are no memories, if there are more memories than
     /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
-    /// buffer allows no memory, lists a memory twice, or names a memory that does not exist. Fails
-    /// if a buffer is fixed in a memory that it does not allow, or has a fixed offset but allows
+    /// buffer permits no memory, lists a memory twice, or names a nonexistent memory. Fails if a
+    /// buffer is fixed in a memory that it does not permit, or has a fixed offset but permits
     /// several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
@@ -79,9 +79,9 @@ impl MemoryProblem {
         Ok(Self { memories, buffers })
     }
 
-    /// Checks a plan, and returns its cost. The function checks the placements against the
-    /// lifetimes, memories and capacities. The function also checks the stated cost and peaks, and
-    /// the bound that the prices prove.
+    /// Checks a plan and returns its cost. The function checks the placements against the
+    /// lifetimes, memories, and capacities. The function also checks the stated cost and peaks, and
+    /// the bound that follows from the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.
@@ -99,11 +99,11 @@ impl MemoryProblem {
         Ok(cost)
     }
 
-    /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
+    /// Returns the cost of a plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is a buffer in a memory
-    /// that it does not allow, or a memory whose capacity is exceeded. A memory whose plan is not
+    /// that it does not permit, or a memory whose capacity is exceeded. A memory whose plan is not
     /// valid for an [`IntervalProblem`](crate::IntervalProblem) is also a violation.
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
@@ -137,7 +137,7 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns an error if a buffer's list of allowed memories is empty or ambiguous.
+/// Returns an error if a buffer's list of permitted memories is empty or ambiguous.
 fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
     let id = || limits::label(&one.buffer.id, index);
     let bad = |what| Err(PlanError::BadMemories { id: id(), what });
@@ -170,8 +170,8 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all
-    // other buffers of the memory lie on top of the fixed buffers.
+    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all of
+    // a memory's other buffers lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
@@ -199,8 +199,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The file format of a problem. The file format is the format of an interval problem, with the
-    //! additional key `memories`. Buffers refer to memories by name.
+    //! The format of a problem file. A problem file extends the format of an interval problem with
+    //! the key `memories`. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -245,9 +245,9 @@ mod file {
     }
 
     impl MemoryProblem {
-        /// Deserializes a problem, and passes the memories and buffers to a closure that may change
+        /// Deserializes a problem and passes its memories and buffers to a closure that may change
         /// them before they are validated. For example, the closure may limit the capacity of a
-        /// memory, increase alignments or remove fixed offsets.
+        /// memory, increase alignments, or remove fixed offsets.
         ///
         /// # Errors
         /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
@@ -293,8 +293,8 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The error text of this type contains all sources of the error, because a serde format
-        /// can report an error only as text.
+        /// This type's error text contains all sources of the error, because a serde format can
+        /// report an error only as text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {

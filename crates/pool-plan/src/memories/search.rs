@@ -1,6 +1,6 @@
-//! Local search over assignments of buffers to memories. A move assigns a buffer to another memory,
-//! or exchanges the memories of two buffers. The cost of an assignment is estimated from the live
-//! bytes in each memory.
+//! Local search over assignments of buffers to memories. A move assigns a buffer to another memory
+//! or swaps the memories of two buffers. An assignment's cost is estimated from the live bytes in
+//! each memory.
 
 use crate::random::Random;
 use crate::work::Limit;
@@ -11,7 +11,7 @@ use super::loads::Loads;
 /// The number of moves between two checks of the clock.
 const MOVES_A_LOOK: usize = 256;
 
-/// An assignment of buffers to memories, with the live bytes of each memory.
+/// An assignment of buffers to memories, with each memory's live bytes.
 pub(super) struct Assignment<'a> {
     instance: &'a Instance<'a>,
     pub(super) memory_of: Vec<usize>,
@@ -24,12 +24,12 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key for comparing assignments. The key consists of the number of bytes that exceed
-/// capacities, and the cost.
+/// The key for comparing assignments. The key consists of the number of bytes beyond the capacities
+/// and the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
-    /// Creates an assignment with the given limits on the live bytes of each memory.
+    /// Creates an assignment with the given limits on each memory's live bytes.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         memory_of: Vec<usize>,
@@ -48,7 +48,7 @@ impl<'a> Assignment<'a> {
 
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers, before the first plan is computed.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
@@ -79,15 +79,15 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Moves buffers at random, and finally restores the best assignment that was found.
+    /// Moves buffers at random, then restores the best assignment that was found.
     pub(super) fn improve(&mut self, moves: usize, random: &mut Random, limit: Limit<'_>) {
         if self.movable.is_empty() {
             return;
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves that were made since the best assignment was found. Each entry contains a
-        // buffer and its memory before the move.
+        // The moves made since the best assignment was found. Each entry contains a buffer and its
+        // memory before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {
@@ -96,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // As the search proceeds, it accepts only smaller and smaller increases in cost.
+            // As the search proceeds, it accepts only ever smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -116,7 +116,7 @@ impl<'a> Assignment<'a> {
         self.take_back(&mut moved, 0);
     }
 
-    /// Moves a random buffer to another memory, and sometimes moves a second buffer in the opposite
+    /// Moves a random buffer to another memory, and sometimes a second buffer in the opposite
     /// direction.
     fn try_move(&mut self, random: &mut Random, moved: &mut Vec<(usize, usize)>) {
         let buffer = self.movable[random.below(self.movable.len())];
@@ -158,7 +158,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Adds a buffer to the totals of its memory, or subtracts the buffer if `sign` is negative.
+    /// Adds a buffer to its memory's totals, or subtracts it if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // The sum of all sizes fits in an `i64`, so each size also fits.

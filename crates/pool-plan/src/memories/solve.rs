@@ -18,24 +18,24 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// Up to this number of memories, the solver checks every set of memories for sufficient capacity.
-/// If there are more memories, the solver checks only each single memory and the set of all
+/// The maximum number of memories for which the solver checks every set of memories for sufficient
+/// capacity. If there are more memories, the solver checks only single memories and the set of all
 /// memories.
 const MOST_IN_SETS: usize = 10;
-/// The number of steps that the exhaustive search may take for each round that the options allow.
+/// The number of steps that the exhaustive search may take for each round permitted by the options.
 const STEPS_A_ROUND: u64 = 50_000;
 /// The number of rounds that the planner may use to pack one memory during the exhaustive search.
 const PACK_ROUNDS: u32 = 8;
 /// The number of rounds of local search before the exhaustive search.
 const FIRST_ROUNDS: u32 = 2;
-/// The number of moves per buffer in a round, followed by the minimum and the maximum number of
-/// moves in a round.
+/// The number of moves per buffer in a round, followed by the minimum and maximum number of moves
+/// in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// The number of passes for the joint greedy plans of a round, followed by the minimum and the
-/// maximum number of these plans. The orders of these plans differ slightly.
+/// The number of passes for a round's joint greedy plans, followed by the minimum and maximum
+/// number of these plans. The orders of these plans differ slightly.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
-/// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
-/// if a memory could not be packed within its capacity.
+/// The maximum number of times that a round lowers the memories' limits. A limit is lowered if a
+/// memory could not be packed within its capacity.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {
@@ -84,9 +84,9 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at one time exceed the total capacity of the
-/// memories that they allow.
-// Uncounted: the loop needs no counter, because the function makes only a few passes over the
+/// Returns an error if the buffers that are live at one time exceed the total capacity of their
+/// permitted memories.
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers for each set of memories, before the first plan is computed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
@@ -96,7 +96,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
         let all = u64::MAX >> (64 - memories.len());
         (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
     };
-    // The smallest set of memories that is too small gives the clearest error.
+    // The smallest set of memories that is too small produces the clearest error.
     sets.sort_by_key(|set| set.count_ones());
     for set in sets {
         let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);
@@ -125,7 +125,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section with the most live bytes of the given buffers, and the number of these
+/// Returns the section in which the given buffers have the most live bytes, and the number of these
 /// bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
@@ -140,7 +140,7 @@ fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> 
         sum += bytes;
         u64::try_from(sum).unwrap_or(0)
     });
-    // If several sections have the same number of bytes, the first one is selected.
+    // If several sections are tied, the first one is selected.
     sums.enumerate().max_by_key(|&(section, bytes)| (bytes, std::cmp::Reverse(section)))
 }
 
@@ -150,11 +150,10 @@ struct Solver<'a> {
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
-    /// The cost of the best joint greedy plan, together with the order and the rule that lead to
-    /// this plan.
+    /// The cost of the best joint greedy plan, together with the order and rule that produced it.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
-    /// The lower bound on the cost that the exhaustive search proved.
+    /// The lower bound on the cost proved by the exhaustive search.
     searched: Option<u64>,
 }
 
@@ -185,14 +184,13 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in the given order. The function keeps the plan if the plan is the best
-    /// so far. If the order is the best so far, the function keeps the order and returns `true`.
+    /// Places the buffers in the given order. The function keeps the plan if it is the best so far.
+    /// If the order is the best so far, the function keeps it and returns `true`.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An order that is as good as the best order is also kept, so that the search does not
-        // stall.
+        // An order as good as the best one is also kept, so that the search does not stall.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -295,7 +293,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan or a new assignment, and packs the memories of the
+    /// Improves the assignment of the best plan or a new assignment, then packs the memories of the
     /// improved assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
@@ -328,7 +326,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Keeps a plan if the plan is within all capacities and is cheaper than all earlier plans.
+    /// Keeps a plan if it is within all capacities and cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

@@ -1,5 +1,5 @@
-//! The exact searches of a portfolio. The module defines the capacity and the duration of each
-//! search, and the state that a search keeps from round to round.
+//! A portfolio's exact searches. The module defines the capacity and duration of each search, and
+//! the state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round, if the search continues in the next round.
+/// The number of steps that a search runs in each round if it continues in the next.
 const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
@@ -26,35 +26,36 @@ const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 const RESTART_STEPS: u64 = 2_000;
 /// The numbers of searches that restart in each round, for the goal and for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps of a search between two checks of the clock.
+/// The number of steps that a search runs between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, measured in items and sections. A search
-/// needs about a millisecond between two checks.
+/// The work that a search does between two checks of the clock, measured in items and sections. A
+/// search needs about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round, measured in items and sections, if there are at most
+/// The maximum work of a search in a round, measured in items and sections, for at most
 /// [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round, measured in items and sections, if there are more than
+/// The maximum work of a search in a round, measured in items and sections, for more than
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// Up to this number of items, the exact searches of the first round end within milliseconds.
+/// The maximum number of items for which the exact searches of the first round end within
+/// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// Up to this number of items, most of a round's time is spent on exact searches.
+/// The maximum number of items for which most of a round's time is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
-/// The outcome of a search after one round.
+/// A search's outcome after one round.
 pub(super) enum Searched {
     /// A plan within the capacity was found.
     Plan(Vec<u64>),
     /// The search proved that no plan fits within a capacity.
     None { within: u64 },
     /// The search has found no plan yet. For each section, the list contains the number of times
-    /// that the section's items did not fit within the capacity.
+    /// that its items did not fit within the capacity.
     Failures(Vec<u64>),
 }
 
-/// The number of the search, the number of the round, and the seed for random choices.
+/// The search's number, the round's number, and the seed for random choices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) task: usize,
@@ -62,17 +63,17 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities for which the searches of one round try to find plans.
+/// The capacities for which one round's searches try to find plans.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
-    /// A capacity between the goal and the peak of the best plan.
+    /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity that the caller has set, so that no lower peak is needed.
+    /// `true` if the goal is the capacity set by the caller, so no lower peak is needed.
     pub(super) is_given: bool,
 }
 
-/// The exact searches of a portfolio.
+/// A portfolio's exact searches.
 #[derive(Debug)]
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
@@ -122,8 +123,8 @@ impl<'a> Exact<'a> {
 
     /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
     /// capacity closer to the best peak.
-    // Uncounted: the loop needs no counter, because the function only creates three searches
-    // without starting them.
+    // Uncounted: the loop needs no counter because the function creates only three searches without
+    // starting them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -143,13 +144,13 @@ impl<'a> Exact<'a> {
         Capacities { goal, easier, is_given }
     }
 
-    /// Completes a round, and slightly reduces the counts of failures.
+    /// Completes a round and slightly reduces the failure counts.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
 
-    /// Reduces all counts of failures by a tenth.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// Reduces all failure counts by a tenth.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
@@ -157,8 +158,8 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Adds the failures that a search has counted.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// Adds the failures counted by a search.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -208,8 +209,8 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns how many times the work of each search is halved in a round. If there are many items
-    /// and no capacity is set, the exact searches of the first rounds rarely complete.
+    /// Returns the number of times that each search's work is halved in a round. If there are many
+    /// items and no capacity is set, the exact searches of the first rounds rarely complete.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
@@ -253,15 +254,16 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns how many times the durations of all searches and repairs are halved in a round. The
-/// first rounds are short, because one of the many tasks usually solves a small problem quickly.
+/// Returns the number of times that the durations of all searches and repairs are halved in a
+/// round. The first rounds are short because, when the problem is small, one of the many tasks
+/// usually solves it quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }
 
-/// Returns a term of Luby's sequence of restart lengths: 1, 1, 2, 1, 1, 2, 4, … (Luby, Sinclair and
-/// Zuckerman 1993).
-// Uncounted: the loop needs no counter, because the function only reads the bits of one number.
+/// Returns a term of Luby's sequence of restart lengths: 1, 1, 2, 1, 1, 2, 4, … (Luby, Sinclair,
+/// and Zuckerman 1993).
+// Uncounted: the loop needs no counter because the function reads only the bits of one number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

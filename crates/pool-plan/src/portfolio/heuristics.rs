@@ -1,4 +1,4 @@
-//! The greedy plans of a portfolio. The module decides which recipes are tried, and when no further
+//! A portfolio's greedy plans. The module decides which recipes are tried, and when no further
 //! recipe is needed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::item::{Item, peak};
 use crate::tasks;
 use crate::work::{Limit, Watch};
 
-/// The greedy plans of a portfolio, computed a few at a time.
+/// A portfolio's greedy plans, computed a few at a time.
 pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
@@ -20,12 +20,12 @@ pub(super) struct Heuristics<'a, M> {
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
-    /// The number of recipes that have been tried.
+    /// The number of recipes tried.
     tried: usize,
 }
 
 impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
-    /// Prepares the greedy plans, without computing any of them.
+    /// Prepares the greedy plans without computing any of them.
     pub(super) fn new(
         measures: &'a Measures<'a>,
         placer: &'a M,
@@ -37,8 +37,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
-    /// plan, the function returns the plan of the first recipe. The first plan has no time limit.
+    /// Returns the plan that places the buffers in an earlier plan's order. Without an earlier
+    /// plan, the function returns the first recipe's plan. The first plan has no time limit.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
@@ -77,7 +77,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Tries all remaining recipes of textbook heuristics. See [`advance`](Self::advance).
-    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
+    // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
@@ -85,14 +85,14 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// The computation of a plan is aborted as soon as the plan is certain to be no better than the
-    /// best plan so far. The best plan therefore does not depend on how many plans are computed at
-    /// the same time.
+    /// The computation of a plan is aborted as soon as the plan is certain not to beat the best
+    /// plan so far. The best plan therefore does not depend on how many plans are computed at the
+    /// same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
-            // If the plan of a recipe meets the target, all later recipes are unnecessary.
+            // If a recipe's plan meets the target, all later recipes are unnecessary.
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -120,16 +120,16 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if further recipes should be tried. The first recipe is the fastest recipe,
-    /// but usually not the best. If the target is above the lower bound, a second recipe is always
+    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but
+    /// usually not the best. If the target is above the lower bound, a second recipe is always
     /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
     /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
-    /// of its recipes, which break the last tie by position or by name, were tried.
-    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
+    /// of its recipes were tried, whether they break the last tie by position or by name.
+    // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));
@@ -163,14 +163,14 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
 enum Made {
     /// The plan was completed.
     Plan {
-        /// The placement order of the items.
+        /// The items' placement order.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,
         /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
-    /// The peak of the plan reached the given limit, or the plan would be the same as another plan.
+    /// The plan's peak reached the given limit, or the plan would be the same as another plan.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,

@@ -54,7 +54,7 @@ pub(super) fn improve(
 
 /// Moves one item to an earlier position. In most cases, the item is one that reaches the peak. In
 /// the other cases, the item is selected at random.
-// Uncounted: the loop needs no counter, because `improve` counts the items before each change.
+// Uncounted: the loop needs no counter because `improve` counts the items before each change.
 fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random: &mut Random) {
     let reaches = |&position: &usize| {
         let item = order[position] as usize;

@@ -1,9 +1,9 @@
 //! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
 //! portfolio runs rounds of exact search and local search until the budget ends.
 //!
-//! A round is a fixed list of tasks. Neither the list nor the length of a task depends on the
-//! number or the speed of the threads. The results are processed in the order of the tasks. The
-//! available time affects only the number of rounds, not their results.
+//! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
+//! threads there are or how fast they run. The results are processed in task order. The available
+//! time affects only the number of rounds, not their results.
 
 mod exact;
 mod heuristics;
@@ -31,23 +31,22 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// The number of greedy recipes that are tried before any search, if a capacity is set.
+/// The number of greedy recipes tried before any search if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
 /// The maximum ratio of peak to lower bound for which a proof is considered likely.
 const MOST_LIKELY: f64 = 1.01;
 
-/// The maximum number of rounds of search for the reduced problem.
+/// The maximum number of search rounds for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The remaining budget is divided by this number to obtain the budget for planning the reduced
-/// problem.
+/// The divisor that yields the budget for planning the reduced problem from the remaining budget.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
 /// items. The function returns `None` if there is no reduced problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
-/// A problem in the form that a portfolio needs.
+/// A problem in the form required by a portfolio.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],
@@ -60,15 +59,15 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// A function that plans a reduced problem, which is derived from this problem and has fewer
     /// items.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem. If no instance lists the conflicts between items,
-    /// repairs use the overlaps to find them.
+    /// An interval problem's overlaps. If no instance lists the conflicts between items, repairs
+    /// use the overlaps to find them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
-    /// The exact lower bound of the problem.
+    /// The problem's exact lower bound.
     pub(crate) bound: Bound,
     /// The time when planning started. The time spent on the lower bound also counts toward the
     /// budget.
     pub(crate) start: Instant,
-    /// The options, such as budget, capacity and tolerance.
+    /// The options, such as budget, capacity, and tolerance.
     pub(crate) options: &'a Options,
     /// The monitor that another thread may use to observe and stop the planner.
     pub(crate) monitor: &'a Monitor,
@@ -80,15 +79,14 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the reduced problem after the first plan, and keeps the resulting plan if it is
-    /// better.
+    /// Plans the reduced problem after the first plan, and keeps the new plan if it is better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
         // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // The first plan of the reduced problem is always completed, because it takes less time
-        // than the first plan of the whole problem.
+        // The reduced problem's first plan is always completed, because it takes less time than the
+        // whole problem's first plan.
         if budget < first_plan {
             return;
         }
@@ -188,7 +186,7 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the items,
+// Uncounted: the loop needs no counter because the function makes only one pass over the items,
 // after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;

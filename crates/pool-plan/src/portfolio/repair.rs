@@ -1,11 +1,11 @@
-//! Local search by repair. If the peak of a plan is too high, the search removes the items that
-//! extend beyond a capacity. The removed items are put back one by one. Each removed item is placed
-//! at the offset that displaces other items at the lowest cost, until all items fit.
+//! Local search by repair. If a plan's peak is too high, the search removes the items that extend
+//! beyond a capacity. The removed items are put back one by one. Each removed item is placed at the
+//! offset that displaces other items at the lowest cost, until all items fit.
 //!
-//! The cost of placing an item depends on the number of its conflicts, not on the number of items.
+//! The cost of placing an item depends on its number of conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
-//! time it happens, so that the search escapes from cycles. These dynamic weights come from
-//! Morris's breakout method (1993).
+//! time, so that the search escapes from cycles. These dynamic weights come from Morris's breakout
+//! method (1993).
 
 use std::collections::BinaryHeap;
 
@@ -36,7 +36,7 @@ pub(super) enum Dearness {
     Side,
 }
 
-/// The items, the time during which each item blocks others, and the conflicts between items.
+/// The items, the time during which each of them blocks others, and the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -51,16 +51,16 @@ pub(super) struct Repair<'a> {
     capacity: u64,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
-    /// The items that must be put back, stored as a heap with the largest item on top.
+    /// The items that must be put back, stored in a heap with the largest item on top.
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
-    /// The items that conflict with the item to be placed.
+    /// The items that conflict with the item being placed.
     rivals: Vec<u32>,
-    /// The bottoms of the placed items that conflict with the item to be placed, and the costs of
+    /// The bottoms of the placed items that conflict with the item being placed, and the costs of
     /// displacing them, in ascending order.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item to be placed, and the costs of
+    /// The tops of the placed items that conflict with the item being placed, and the costs of
     /// displacing them, in ascending order.
     tops: Vec<(u64, u64)>,
     random: Random,
@@ -160,8 +160,8 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Collects the bottoms and tops of all placed items that conflict with the item to be placed.
-    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
+    /// Collects the bottoms and tops of all placed items that conflict with the item being placed.
+    // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
         self.tops.clear();
@@ -179,7 +179,7 @@ impl<'a> Repair<'a> {
     /// an item that must not move. The candidates are offset 0, the tops of other items, and the
     /// highest offsets below an obstacle. At such an offset, the item ends at the bottom of another
     /// item or at the capacity.
-    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
         let above = self.tops.iter().map(|top| top.0.next_multiple_of(item.alignment));
@@ -194,7 +194,7 @@ impl<'a> Repair<'a> {
 
     /// Returns the cheapest of the given offsets, together with its cost. The offsets must be
     /// sorted in ascending order.
-    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
         let (mut ended, mut begun) = (0_u128, 0_u128);
@@ -216,7 +216,7 @@ impl<'a> Repair<'a> {
 }
 
 /// Returns the initial cost of displacing each item.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
         let area = as_float(problem.items[index].size) * as_float(problem.durations[index]);
@@ -233,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Converts a stored cost to the number that is used in sums.
+/// Converts a stored cost to the number used in sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

@@ -1,5 +1,5 @@
-//! Repairs that are carried over from one round to the next. The module decides which capacity a
-//! repair aims for, and when the repair restarts.
+//! Repairs carried over from one round to the next. The module decides which capacity a repair aims
+//! for and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
@@ -8,11 +8,9 @@ use crate::random::Random;
 /// The number of conflicts that a repair checks between two checks of the clock. A repair needs
 /// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item that a repair spends on a capacity before it aims for another
-/// capacity.
+/// The amount of work per item that a repair spends on one capacity before it aims for another.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work that a repair spends on a capacity before it aims for another
-/// capacity.
+/// The minimum amount of work that a repair spends on one capacity before it aims for another.
 const LEAST_PATIENCE: u64 = 1 << 18;
 /// The maximum number of times that the distance between the goal and the best peak is halved. With
 /// the maximum number of halvings, the capacity is the easiest one.
@@ -25,21 +23,21 @@ pub(super) struct Repairs<'a> {
     dearness: Dearness,
     random: Random,
     repair: Option<Repair<'a>>,
-    /// The peak of the current repair's initial plan.
+    /// The peak of the plan from which the current repair starts.
     start: u64,
     /// The number of times that the distance from the goal to the best peak is halved to compute
     /// the repair's capacity.
     halvings: u32,
-    /// The amount of work that was spent on the current capacity.
+    /// The amount of work spent on the current capacity.
     spent: u64,
 }
 
-/// The best plan so far in the form that a repair needs, and the goal of the repair.
+/// The best plan so far in the form required by a repair, and the repair's goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
     pub(super) peak: u64,
-    /// The capacity that the repair must reach in the end.
+    /// The capacity that the repair must eventually reach.
     pub(super) goal: u64,
     /// The number of bytes that divides all offsets and peaks.
     pub(super) granule: u64,
@@ -103,7 +101,7 @@ impl<'a> Repairs<'a> {
 }
 
 /// Returns the amount of work to spend on a capacity. A repair spends less work on capacities near
-/// the goal, so that it soon tries easier capacities.
+/// the goal, so that it soon tries easier ones.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,5 +1,5 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for, and how the
-//! result of the task is used.
+//! The rounds of a portfolio. The module decides which capacity each task aims for and how the
+//! task's result is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,40 +21,40 @@ use crate::work::Limit;
 /// The number of conflicts per item that each repair checks in a round. The total number of
 /// conflicts is limited by `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum and the maximum number of conflicts that each repair checks in a round.
+/// The minimum and maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
-/// The number of initial rounds that give most of the time to local searches. In later rounds,
+/// The number of initial rounds that spend most of the time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs, if no capacity is set and there are
+/// The number of initial rounds that consist only of repairs if no capacity is set and there are
 /// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The minimum and the maximum number of conflicts that each repair checks in the first round. The
+/// The minimum and maximum number of conflicts that each repair checks in the first round. The
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles
 /// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round, if no capacity is
+/// The number of conflicts per item that each repair checks in the first round if no capacity is
 /// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of initial rounds that only continue searches, if a capacity is set and there are
+/// The number of initial rounds that only continue searches if a capacity is set and there are
 /// niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches in each round that modify the order of a greedy plan.
+/// The number of local searches in each round that modify a greedy plan's order.
 const CLIMBS: usize = 2;
 /// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;
 
-/// Runs the rounds of a portfolio.
+/// Runs a portfolio's rounds.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
     /// The instance for the exact searches, or `None` if the problem is too large for them.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are not
-    /// known.
+    /// The conflicts and costs that repairs need, or `None` if the conflicts between items are
+    /// unknown.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
@@ -62,22 +62,22 @@ pub(super) struct Rounds<'a, M> {
     pub(super) limit: Limit<'a>,
 }
 
-/// The result of one task of a round.
+/// The result of one task in a round.
 enum Finding {
     /// The task found a plan within its capacity.
     Plan(Vec<u64>),
     /// The task proved that no plan fits within a capacity.
     None { within: u64 },
     /// The task has found no plan yet. For each section, the list contains the number of times that
-    /// the section's items did not fit within the capacity.
+    /// its items did not fit within the capacity.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
-    /// The task was not needed, ran out of time or found no plan.
+    /// The task was not needed, ran out of time, or found no plan.
     Skipped,
 }
 
-/// The state that is passed from round to round.
+/// The state passed from round to round.
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
@@ -88,8 +88,7 @@ struct Progress<'a> {
 impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until the plan meets the target, no improvement is possible, or the
     /// limit is reached.
-    // Uncounted: the loop needs no counter, because the function checks the clock before each
-    // round.
+    // Uncounted: the loop needs no counter because the function checks the clock before each round.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -110,8 +109,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// Creates one series of repairs for each cost measure.
-    // Uncounted: the loop needs no counter, because the function only creates two series of
-    // repairs.
+    // Uncounted: the loop needs no counter because the function creates only two series of repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -122,7 +120,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a round of exact searches, repairs and other local searches.
+    /// Runs a round of exact searches, repairs, and other local searches.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let is_many = self.items.len() > FEW_ITEMS;
         if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
@@ -136,7 +134,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// Runs a short round that consists only of repairs. A single local search by hill climbing
-    /// would take as long as all repairs of the round.
+    /// would take as long as all of the round's repairs.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -150,7 +148,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
 
-    /// Runs a round that contains all kinds of tasks.
+    /// Runs a round with all kinds of tasks.
     fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
@@ -170,7 +168,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // After a task has succeeded, the results of all later tasks are ignored.
+        // After a task has succeeded, all later tasks' results are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -203,7 +201,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Returns the capacity that the exact searches try next.
+    /// Returns the next capacity for the exact searches.
     fn goal(&self, granule: u64, standing: &Standing) -> u64 {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;
@@ -280,7 +278,7 @@ impl From<Option<Searched>> for Finding {
 /// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
 /// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
 /// peaks up to the next multiple of this number are also impossible.
-// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 has no effect on offsets.
@@ -290,7 +288,7 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the loop needs no counter, because the number of iterations is at most proportional to
+// Uncounted: the loop needs no counter because the number of iterations is at most proportional to
 // the number of bits.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {

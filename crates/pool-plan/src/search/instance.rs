@@ -1,10 +1,10 @@
-//! A problem in the form that the exact searches need. The problem contains the conflicts between
+//! A problem in the form required by the exact searches. The problem contains the conflicts between
 //! items, and the sections of each item.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time, and a search may split the problem at the boundary
-//! between two sections. The sections of a graph are antichains and have no order. An item of size
-//! 0 does not conflict with any item, belongs to no section, and is ignored by the searches.
+//! between two sections. A graph's sections are antichains and have no order. An item of size 0
+//! does not conflict with any item, belongs to no section, and is ignored by the searches.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -36,8 +36,8 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Creates the instance of a timeline. Returns `None` if there are more than `limit` conflicts,
-    /// or if the instance is no longer needed.
+    /// Creates a timeline's instance. Returns `None` if there are more than `limit` conflicts, or
+    /// if the instance is no longer needed.
     pub(crate) fn of_timeline(
         timeline: &Timeline,
         limit: usize,
@@ -89,7 +89,7 @@ impl Instance {
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
     /// The first section is `witness`. For each item, the instance also contains a section with
-    /// this item and a heavy set of other items. All items of a section conflict with each other.
+    /// this item and a heavy set of other items. All of a section's items conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -141,8 +141,8 @@ impl Instance {
 
 /// Returns a set of mutually conflicting items that contains `item`. Larger items are added before
 /// smaller items.
-// Uncounted: the loop needs no counter, because the function only reads the words of a few rows.
-// The caller checks the clock before each call.
+// Uncounted: the loop needs no counter because the function reads only the words of a few rows. The
+// caller checks the clock before each call.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -156,8 +156,8 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed before the function checks again whether the
-/// lists are still needed.
+/// The number of items whose conflicts are listed between two checks of whether the lists are still
+/// needed.
 const ITEMS_UNWATCHED: usize = 256;
 
 /// Lists, for each item, all items that share a section with it. Returns `None` if there are more

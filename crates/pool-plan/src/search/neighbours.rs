@@ -1,4 +1,4 @@
-//! The conflicts of an item, which are either listed in advance or found on demand.
+//! An item's conflicts, which are either listed in advance or found on demand.
 //!
 //! Lists are faster, but for a hundred thousand items, they would need gigabytes of memory. The
 //! memory use of [`Overlaps`] grows only linearly with the number of items.
@@ -9,16 +9,16 @@ use crate::overlaps::Overlaps;
 /// The source of the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Neighbours<'a> {
-    /// The conflicts of each item are listed in advance.
+    /// Each item's conflicts are listed in advance.
     Listed(&'a Lists),
-    /// The conflicts of an item are found on demand, from the spans of a timeline.
+    /// An item's conflicts are found on demand from the spans of a timeline.
     Found(&'a Overlaps<'a>),
 }
 
 impl Neighbours<'_> {
     /// Replaces the contents of `into` with all items that conflict with the given item. A
     /// conflicting item may occur twice in the result.
-    // Uncounted: the loop needs no counter, because a repair counts the items that are found.
+    // Uncounted: the loop needs no counter because a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

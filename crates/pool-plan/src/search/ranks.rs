@@ -7,7 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The sort keys of the items. `MiniMalloc` tries the same three sort orders one after the other.
+/// The items' sort keys. `MiniMalloc` tries the same three sort orders in succession.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Sorts items by lifetime, then by area, then by crowded sections.
@@ -32,13 +32,13 @@ pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     instance: &'a Instance,
-    /// The total size of the items in each section, in bytes.
+    /// The total size of each section's items, in bytes.
     totals: Vec<u64>,
 }
 
 impl<'a> Ranker<'a> {
-    /// Creates a ranker for the items of an instance.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// Creates a ranker for an instance's items.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
@@ -46,9 +46,8 @@ impl<'a> Ranker<'a> {
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// Returns one of the [`LASTING`] orders for searches without random choices. The orders of all
-    /// heuristics come first. The orders that are recomputed for each part of the problem come
-    /// last.
+    /// Returns one of the [`LASTING`] orders for searches without random choices. All heuristics'
+    /// orders come first. The orders recomputed for each part of the problem come last.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -57,9 +56,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns the order that a heuristic produces after each key has been changed randomly by up
-    /// to half of `noise` in either direction. If `failures` are given, the heuristic treats the
-    /// sections with the most failures as the most crowded sections.
+    /// Returns a heuristic's order after each key has been changed randomly by up to half of
+    /// `noise` in either direction. If `failures` are given, the heuristic treats the sections with
+    /// the most failures as the most crowded sections.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -71,7 +70,7 @@ impl<'a> Ranker<'a> {
         Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
-    // Uncounted: the loop needs no counter, because the function only sorts the items once.
+    // Uncounted: the loop needs no counter because the function sorts the items only once.
     fn sorted(
         &self,
         heuristic: Heuristic,
@@ -103,14 +102,14 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns the sort key of an item for an order in which items in crowded sections come first. The
+/// Returns an item's sort key for an order in which items in crowded sections come first. The
 /// second value of the result is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
 
 /// Returns the maximum of the given numbers over all sections that contain an item.
-// Uncounted: the loop needs no counter, because `renew` counts the sections, and all other callers
+// Uncounted: the loop needs no counter because `renew` counts the sections, and all other callers
 // make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
@@ -120,7 +119,7 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 /// The order of the items in a search.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// The rank of each item. The item of rank 0 is tried first.
+    /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections. Orders that begin with
     /// the items in crowded sections use these keys. While items are placed, other sections become
@@ -129,14 +128,14 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Returns the rank of an item.
+    /// Returns an item's rank.
     pub(super) fn of(&self, item: u32) -> u32 {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of a part of the problem, given the total size of each section's unplaced
-    /// items. If the order has changed, the function updates the ranks of the items and appends
-    /// their former ranks to `before`.
+    /// Sorts the items of one part of the problem, given the total size of each section's unplaced
+    /// items. If the order has changed, the function updates the items' ranks and appends their
+    /// former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,
@@ -158,8 +157,8 @@ impl Ranks {
     }
 
     /// Restores the previous ranks of items.
-    // Uncounted: the loop needs no counter, because restoring the ranks takes as long as changing
-    // them, which has already been counted.
+    // Uncounted: the loop needs no counter because restoring the ranks takes as long as changing
+    // them, and the change has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;

@@ -1,12 +1,12 @@
-//! The partial plan that a niche search builds. The plan contains the offsets of the placed items,
-//! and the lowest possible offset of each unplaced item.
+//! The partial plan built by a niche search. The plan contains the offsets of the placed items and
+//! the lowest possible offset of each unplaced item.
 //!
 //! An item is placed only if no unplaced item that conflicts with it can end below it. All unplaced
-//! items that conflict with a placed item are therefore above the placed item. The floor of a
-//! section is the lowest offset of its unplaced items. Stacking the unplaced items in order of
-//! their lowest offsets gives the lowest possible top of the section (one machine with release
-//! dates, Jackson 1955). If the lowest possible top exceeds the capacity, the section has failed,
-//! and its weight increases.
+//! items that conflict with a placed item are therefore above the placed item. A section's floor is
+//! the lowest offset of its unplaced items. Stacking the unplaced items in order of their lowest
+//! offsets gives the lowest possible top of the section (one machine with release dates, Jackson
+//! 1955). If the lowest possible top exceeds the capacity, the section has failed, and its weight
+//! increases.
 
 use super::instance::Instance;
 use super::unplaced_items::UnplacedItems;
@@ -48,7 +48,7 @@ pub(super) struct Skyline<'a> {
     pub(super) lowest: Vec<u64>,
     unplaced: UnplacedItems<'a>,
     sections: Vec<Section>,
-    /// The accumulated failure weight of each section.
+    /// Each section's accumulated failure weight.
     weights: Vec<f64>,
     /// The weight that the next failure adds.
     increment: f64,
@@ -67,7 +67,7 @@ pub(super) struct Skyline<'a> {
 }
 
 impl<'a> Skyline<'a> {
-    /// Creates an empty plan. The sections of the instance must be ordered.
+    /// Creates an empty plan. The instance's sections must be ordered.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -88,7 +88,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of the items and sections that have been read.
+    /// Returns the counter of the items and sections that have been read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -110,8 +110,8 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that will remain unused when all unplaced items
-    /// have been placed.
+    /// Returns the number of bytes in a section that remain unused after all unplaced items have
+    /// been placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.unplaced.open()[section] - self.sections[section].floor
@@ -128,7 +128,7 @@ impl<'a> Skyline<'a> {
         !self.unplaced.is_crossed(boundary as usize)
     }
 
-    /// Returns the unplaced items of a section that can begin at the section's floor.
+    /// Returns a section's unplaced items that can begin at its floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
@@ -164,8 +164,8 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves the floor of a section empty. If no candidate begins at the floor, each candidate
-    /// must rest on another unplaced item. Returns `true` if the unplaced items may still fit.
+    /// Leaves a section's floor empty. If no candidate begins at the floor, each candidate must
+    /// rest on another unplaced item. Returns `true` if the unplaced items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
@@ -196,8 +196,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Undoes all changes except for the first `kept` changes.
-    // Uncounted: the loop needs no counter, because undoing a change takes as long as making it,
-    // which has already been counted.
+    // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
+    // the change has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -210,7 +210,7 @@ impl<'a> Skyline<'a> {
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
     /// is `true` and the unplaced items of the changed sections may still fit.
-    // Uncounted: the loop needs no counter, because the function only reads sections that were
+    // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
@@ -227,7 +227,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Increases the weight of future failures relative to past failures.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections per 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
@@ -237,8 +237,8 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Resets the weights of all failures.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// Resets all failure weights.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // sections per 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);

@@ -5,9 +5,9 @@
 //! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
 //! ASPLOS 2023), so it is sufficient to try canonical plans.
 //!
-//! A partial plan implies a lower bound for each section. The unplaced items of a section lie above
-//! its floor, so their total size must fit between the floor and the capacity. If an item of the
-//! section has been raised, a stronger check applies, because no unplaced item can begin below its
+//! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
+//! floor, so their total size must fit between the floor and the capacity. If one of the section's
+//! items has been raised, a stronger check applies, because no unplaced item can begin below its
 //! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
 //! section's spare room can make the stack too high, so only these items are sorted.
@@ -17,8 +17,8 @@ use super::unplaced_items::UnplacedItems;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths that the lists of changes had before a placement. Undoing a placement truncates the
-/// lists of changes to these lengths.
+/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
+/// of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -84,7 +84,7 @@ impl<'a> State<'a> {
         &self.failures
     }
 
-    /// Returns the counter of the items and sections that have been read.
+    /// Returns the counter of the items and sections that have been read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -96,7 +96,7 @@ impl<'a> State<'a> {
         self.unplaced.is_uncovered(item)
     }
 
-    /// Returns the number of entries that are stored for undoing placements.
+    /// Returns the number of entries stored for undoing placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
@@ -108,7 +108,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
@@ -143,8 +143,8 @@ impl<'a> State<'a> {
     }
 
     /// Undoes the most recent placement.
-    // Uncounted: the loop needs no counter, because undoing the changes takes as long as making
-    // them, which has already been counted.
+    // Uncounted: the loop needs no counter because undoing the changes takes as long as making
+    // them, and the changes have already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;
@@ -202,8 +202,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The spare room is the part of the capacity that the unplaced items of the section do
-            // not need. Only items with a lowest offset above the spare room can run out of room.
+            // The spare room is the part of the capacity that the section's unplaced items do not
+            // need. Only items with a lowest offset above the spare room can run out of room.
             let room = self.capacity - self.unplaced.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

@@ -1,4 +1,4 @@
-//! The common interface of the exact searches. Each search is a state machine that runs for a given
+//! The exact searches' common interface. Each search is a state machine that runs for a given
 //! number of steps at a time.
 
 /// The state of a search for a plan within its capacity.
@@ -10,18 +10,18 @@ pub(crate) enum Outcome {
     Exhausted,
     /// The search has neither found a plan nor proved that none exists.
     Paused,
-    /// The search stopped without a result, because its path from the root would have needed too
+    /// The search stopped without a result because its path from the root would have needed too
     /// much memory.
     Abandoned,
 }
 
 /// An exact search for a plan within a capacity.
 pub(crate) trait Steps {
-    /// Returns the offsets of the plan that was found.
+    /// Returns the offsets of the plan that the search found.
     fn offsets(&self) -> &[u64];
 
     /// Returns, for each section, the number of times that its items did not fit within the
-    /// capacity. The list is empty if other searches do not use the failures of this search.
+    /// capacity. The list is empty if other searches do not use this search's failures.
     fn failures(&self) -> &[u64] {
         &[]
     }
@@ -29,10 +29,10 @@ pub(crate) trait Steps {
     /// Returns the capacity within which the plan must fit.
     fn capacity(&self) -> u64;
 
-    /// Returns the number of placements that the search has tried.
+    /// Returns the number of placements tried by the search.
     fn steps(&self) -> u64;
 
-    /// Returns the number of items and sections that the search has read. The running time is
+    /// Returns the number of items and sections read by the search. The running time is
     /// proportional to the number of checked conflicts.
     fn work(&self) -> u64;
 

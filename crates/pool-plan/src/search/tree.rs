@@ -1,9 +1,9 @@
 //! Depth-first search over canonical plans. The search is a state machine that runs for a given
 //! number of steps at a time.
 //!
-//! The search tree contains two kinds of vertex. At a choice, one of several items is placed next,
-//! and at least one of them must lead to a plan. At a split, the problem is divided at times that
-//! no unplaced item crosses, and all resulting parts must lead to a plan. The parts are
+//! The search tree contains two kinds of vertices. At a choice, one of several items is placed
+//! next, and at least one of them must lead to a plan. At a split, the problem is divided at times
+//! that no unplaced item crosses, and all resulting parts must lead to a plan. The parts are
 //! independent, so a dead end in one part never causes the work in another part to be repeated.
 
 use super::instance::Instance;
@@ -30,7 +30,7 @@ struct Subproblem {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of the piece's items in `lists`.
+    /// The end of the range of the piece's items in `lists`.
     end: usize,
 }
 
@@ -44,7 +44,7 @@ enum Vertex {
         lists: usize,
         /// The candidates, stored as a range of indices in `lists`.
         candidates: (usize, usize),
-        /// The candidate that is currently placed.
+        /// The currently placed candidate.
         placed: Option<(u32, Mark)>,
     },
     /// A split. Each part of the split must lead to a plan.
@@ -63,7 +63,7 @@ pub(crate) struct Search<'a> {
     parts: Vec<Subproblem>,
     offsets: Vec<u64>,
     outcome: Outcome,
-    /// The number of placements that the search has tried.
+    /// The number of placements tried by the search.
     steps: u64,
     /// The index of the piece that contains each section of the most recently split part.
     pieces: Vec<u32>,
@@ -73,7 +73,7 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
@@ -148,8 +148,7 @@ impl<'a> Search<'a> {
     /// each piece separately.
     fn split(&mut self, part: Subproblem, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks that were assigned before an update cannot be compared with ranks that were
-        // assigned after it.
+        // Ranks assigned before an update cannot be compared with ranks assigned after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -170,8 +169,8 @@ impl<'a> Search<'a> {
     }
 
     /// Groups the unplaced items of `part`, except for `placed`, into pieces, so that no unplaced
-    /// item extends from one piece into another. The function appends the items of each piece to
-    /// `lists`, and stores the pieces in `cuts`.
+    /// item extends from one piece into another. The function appends each piece's items to `lists`
+    /// and stores the pieces in `cuts`.
     fn cut(&mut self, part: Subproblem, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);
@@ -208,7 +207,7 @@ impl<'a> Search<'a> {
     }
 
     /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
-    /// offset of the previous item. A candidate is omitted if another unplaced item fits completely
+    /// previous item's offset. A candidate is omitted if another unplaced item fits completely
     /// below it.
     fn enter(&mut self, part: Subproblem, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
@@ -239,8 +238,8 @@ impl<'a> Search<'a> {
     }
 
     /// Backtracks from a choice without candidates to the last choice with untried candidates.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -261,10 +260,10 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Keeps the placements of a part whose items have all been placed, and continues with the next
-    /// part.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    /// Retains the placements of a part whose items have all been placed, then continues with the
+    /// next part.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

@@ -15,9 +15,9 @@ pub(super) struct UnplacedItems<'a> {
 }
 
 impl<'a> UnplacedItems<'a> {
-    /// Creates the bookkeeping of an empty plan. If the sections are unordered, all boundaries
-    /// between sections count as crossed, so that the problem is never split.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// Creates an empty plan's bookkeeping. If the sections are unordered, all boundaries between
+    /// sections count as crossed, so the problem is never split.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(super) fn new(instance: &'a Instance) -> Self {
         let sections = instance.section_count;
@@ -52,7 +52,7 @@ impl<'a> UnplacedItems<'a> {
     /// Returns `true` if all items that conflict with the given item have been placed. If the
     /// result is `true`, the item does not restrict any unplaced item, so its lowest offset is the
     /// best offset.
-    // Uncounted: the loop needs no counter, because the callers count the conflicts.
+    // Uncounted: the loop needs no counter because the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);
         others.iter().all(|&other| self.is_placed(other))
@@ -60,7 +60,7 @@ impl<'a> UnplacedItems<'a> {
 
     /// Records that an unplaced item has been placed. Returns the number of boundaries that were
     /// checked in addition to the sections.
-    // Uncounted: the loop needs no counter, because the callers count the boundaries and the
+    // Uncounted: the loop needs no counter because the callers count the boundaries and the
     // sections.
     pub(super) fn place(&mut self, item: u32) -> usize {
         self.placed[item as usize] = true;
@@ -76,8 +76,8 @@ impl<'a> UnplacedItems<'a> {
     }
 
     /// Records that a placed item has been removed from the partial plan.
-    // Uncounted: the loop needs no counter, because this function takes as long as placing the
-    // item, which has already been counted.
+    // Uncounted: the loop needs no counter because this function takes as long as placing the item,
+    // and the placement has already been counted.
     pub(super) fn take_back(&mut self, item: u32) {
         self.placed[item as usize] = false;
         let size = self.instance.items[item as usize].size;

@@ -10,7 +10,7 @@ pub(super) struct PlacedBuffer {
     pub(super) offset: u64,
 }
 
-/// Returns the end of each buffer. Returns an error unless each buffer is aligned, is at its fixed
+/// Returns each buffer's end. Returns an error unless each buffer is aligned, is at its fixed
 /// offset, and ends within the address space.
 pub(super) fn ends(placed: impl Iterator<Item = PlacedBuffer>) -> Result<Vec<u64>, Violation> {
     let mut ends = Vec::new();

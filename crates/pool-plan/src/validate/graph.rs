@@ -1,6 +1,6 @@
-//! Validation of plans for graphs, by reachability. For each buffer, the validator walks the graph
-//! backwards from the buffer's alloc marker. The validator handles up to 1,024 buffers at a time.
-//! If two buffers share bytes, the walk from one of them must reach all uses of the other.
+//! Validation of graph plans by reachability. For each buffer, the validator walks the graph
+//! backwards from its alloc marker. The validator handles up to 1,024 buffers at a time. If two
+//! buffers share bytes, the walk from one of them must reach all uses of the other.
 //!
 //! If two buffers share bytes, at most one of them can be finished before the other begins, because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
@@ -13,7 +13,7 @@ use super::witness::{self, Witnessed};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset just
 /// past the highest byte that any buffer occupies.
 ///
 /// # Errors
@@ -39,8 +39,8 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total size in bytes of the given buffers. The size is a lower bound on the peak of
-/// every plan, because no two of these buffers may share bytes.
+/// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
+/// plan, because no two of these buffers may share bytes.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is
@@ -90,7 +90,7 @@ const MOST_WORDS: usize = 16;
 /// The maximum number of words for all operations together. This number equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// The range of bytes that a buffer occupies.
+/// The range of bytes occupied by a buffer.
 #[derive(Clone, Copy)]
 struct Range {
     index: usize,
@@ -114,8 +114,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it, and the number of these
-    // buffers that are ordered relative to it.
+    // For each buffer, the number of buffers that share bytes with it, and the number of these that
+    // are ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -145,9 +145,9 @@ fn check_sharing(
 
 /// The placed buffers, sorted by their first bytes.
 struct ByStart {
-    /// The byte range of each buffer, and the buffer's position in the original list.
+    /// Each buffer's byte range and its position in the original list.
     ranges: Vec<(Range, usize)>,
-    /// The size of the largest buffer, in bytes.
+    /// The largest buffer's size in bytes.
     largest: u64,
 }
 
@@ -169,7 +169,7 @@ impl ByStart {
     }
 }
 
-/// The edges that wait for completion, stored in the reverse direction.
+/// The edges that wait for completion, stored in reverse.
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
@@ -263,7 +263,7 @@ struct Ancestors {
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, represented by indices of operations in `joined`.
+/// A buffer's markers, represented by indices of operations in `joined`.
 struct Markers {
     /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.

@@ -1,6 +1,6 @@
-//! Validation of plans for interval problems, by time. The validator visits all starts and ends in
-//! order of time, and keeps the live buffers in a map sorted by offset. A new buffer must not
-//! overlap its lower or upper neighbor in the map.
+//! Validation of interval plans by time. The validator visits all starts and ends in order of time,
+//! keeping the live buffers in a map sorted by offset. A new buffer must not overlap its lower or
+//! upper neighbor in the map.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::witness::{self, Witnessed};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the offset just
+/// Returns the peak of a plan that places buffer `i` at `offsets[i]`. The peak is the offset just
 /// past the highest byte that any buffer occupies.
 ///
 /// # Errors
@@ -30,8 +30,8 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total size in bytes of the given buffers. The size is a lower bound on the peak of
-/// every plan, because all of these buffers are live at one time.
+/// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
+/// plan, because all of these buffers are live at one time.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
@@ -75,8 +75,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// The start or the end of a span during which a buffer is live. The event is a tuple that consists
-/// of the time, `true` for a start, and the buffer's index, first byte and end.
+/// The start or end of a span during which a buffer is live. The event is a tuple that consists of
+/// the time, `true` for a start, and the buffer's index, first byte, and end.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there
@@ -87,7 +87,7 @@ fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iter
 }
 
 /// Returns an error if two buffers share bytes while both are live. The caller passes the start and
-/// the end of each buffer's byte range.
+/// end of each buffer's byte range.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {

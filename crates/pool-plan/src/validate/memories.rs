@@ -1,4 +1,4 @@
-//! Validation of a plan for several memories. The validator checks each memory as an interval
+//! Validation of plans for several memories. The validator checks each memory as an interval
 //! problem. The validator also checks the plan's cost and the lower bound that follows from the
 //! prices. The validator shares no code with the solver.
 
@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::memory::{Memory, MemoryBuffer, Placement, Price};
 use crate::violation::Violation;
 
-/// Returns the peak of each memory.
+/// Returns each memory's peak.
 ///
 /// # Errors
 /// Returns the first violation that the validator finds.
@@ -39,8 +39,8 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// Returns the peak of the given buffers, which are all in the same memory. If there is a
-/// violation, it contains the indices of the buffers in the whole problem.
+/// Returns the peak of the given buffers, which are all in the same memory. A violation contains
+/// the indices of the buffers in the whole problem.
 fn in_memory(
     buffers: &[MemoryBuffer],
     members: impl Iterator<Item = usize>,
@@ -69,7 +69,7 @@ pub(crate) fn check_fixed(memories: &[Memory], buffers: &[MemoryBuffer]) -> Resu
     Ok(())
 }
 
-/// Returns the cost of a plan, given the peak of each memory.
+/// Returns a plan's cost, given the peak of each memory.
 pub(crate) fn cost(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -86,7 +86,7 @@ pub(crate) fn cost(
 /// Returns the lower bound on the cost that follows from the prices.
 ///
 /// # Errors
-/// Fails if a price belongs to a memory that does not exist, or if prices are too high.
+/// Fails if a price belongs to a nonexistent memory, or if prices are too high.
 pub(crate) fn bound(
     memories: &[Memory],
     buffers: &[MemoryBuffer],

@@ -1,8 +1,8 @@
 //! The validator. The validator accepts a plan, or names a pair of buffers that must not share
-//! bytes. The validator also computes the lower bound that the witness of a certificate proves.
+//! bytes. The validator also computes the lower bound that follows from a certificate's witness.
 //!
-//! The validator shares no code with the solvers or with the computation of lower bounds. The
-//! validator works on the original problem, and prefers simple algorithms to fast ones.
+//! The validator shares no code with the solvers or with the computation of the lower bounds. The
+//! validator works on the original problem and prefers simple algorithms to fast ones.
 
 mod ends;
 pub(crate) mod graph;

@@ -1,6 +1,6 @@
-//! Implements the batch, which contains the commands that have been recorded but not yet submitted.
-//! The batch also contains the parameters of the commands, the bytes to upload, and the threads
-//! that recorded the commands. All commands of a batch are submitted together or dropped together.
+//! Implements the batch, which contains the commands recorded but not yet submitted. The batch also
+//! contains the commands' parameters, the bytes to upload, and the threads that recorded the
+//! commands. A batch's commands are all submitted together or dropped together.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -9,10 +9,10 @@ use crate::parameters::BatchParameters;
 use crate::setup::Setup;
 use crate::staging::Staged;
 
-/// The maximum number of errors that are stored until their threads receive them.
+/// The maximum number of errors stored until their threads receive them.
 const OWED: usize = 64;
 
-/// The commands that have been recorded but not yet submitted.
+/// The commands recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     // The open pass is declared before its encoder, because it must be dropped first.
@@ -28,8 +28,8 @@ pub(super) struct Batch {
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure that was passed to `record`, or the stream's own commands between
-/// two such closures.
+/// The commands of one closure passed to `record`, or the stream's own commands between two such
+/// closures.
 ///
 /// Each of them is submitted with a separate call, which takes 12 to 14 µs on lavapipe. A single
 /// call for all submissions would take only 1 µs for each. However, if wgpu 30 rejected one
@@ -47,16 +47,16 @@ pub(super) struct Submission {
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that was last set in the pass.
+    /// The number of the last kernel set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the bind group that was last set in the pass.
+    /// The number of the last bind group set in the pass.
     pub(super) group: Option<u64>,
-    /// The offset of the parameters that were last set in the pass.
+    /// The last parameter offset set in the pass.
     pub(super) parameters: u32,
 }
 
-/// The errors of rejected batches. The errors are stored for threads whose commands another thread
-/// submitted.
+/// The errors of rejected batches. The errors are stored for threads whose commands were submitted
+/// by another thread.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
@@ -94,7 +94,7 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder for the next commands, and creates it if there is none.
+    /// Returns the encoder for the next commands, creating it if there is none.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -108,14 +108,14 @@ impl Batch {
 const LABEL: wgpu::CommandEncoderDescriptor<'static> =
     wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
 
-/// Runs a user's closure with a separate encoder, and returns the commands that the closure has
+/// Runs a user's closure with a separate encoder and returns the commands that the closure
 /// recorded.
 ///
 /// # Errors
 ///
-/// Returns the error of the closure. Returns [`WgpuError::ExchangedEncoder`] if the closure
-/// succeeded but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands,
-/// and [`WgpuError::DeviceLost`] if the device is lost.
+/// Returns the closure's error. Returns [`WgpuError::ExchangedEncoder`] if the closure succeeded
+/// but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands, and
+/// [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -124,7 +124,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
     // The closure runs outside the stream's error scopes. A closure that calls wgpu through other
-    // objects must handle the errors of these calls itself.
+    // objects must itself handle the errors from these calls.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {

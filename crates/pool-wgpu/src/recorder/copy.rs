@@ -1,4 +1,4 @@
-//! Copies any number of bytes, within one buffer or between two buffers.
+//! Copies any number of bytes within one buffer or between two buffers.
 
 use super::Recorder;
 use super::fill::words;
@@ -6,13 +6,13 @@ use crate::binding::Access;
 use crate::error::WgpuError;
 use crate::memory::Allocation;
 
-/// The size in bytes of the scratch buffer for copies within a large buffer.
+/// The size, in bytes, of the scratch buffer for copies within a large buffer.
 const SCRATCH: u64 = 1 << 20;
 
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
 const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
-/// A position in a buffer, which consists of the buffer and the offset of a byte.
+/// A position in a buffer, given by the buffer and a byte offset.
 type BufferPosition<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {

@@ -70,7 +70,7 @@ impl Recorder<'_> {
     }
 
     /// Returns the error that explains why a bind group could not be created. The error identifies
-    /// a bound buffer if the user has destroyed this buffer.
+    /// a bound buffer if the user has destroyed it.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {

@@ -8,7 +8,7 @@ use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
-/// The maximum size of a pattern that is stored in the kernel's parameters, in bytes.
+/// The maximum size of a pattern stored in the kernel's parameters, in bytes.
 pub(super) const PATTERN_BYTES: usize = 192;
 /// The size of the kernel's remaining parameters, in bytes.
 const HEAD_BYTES: usize = 16;
@@ -20,12 +20,12 @@ const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
 
-/// The range of a buffer that one dispatch of the stream's own kernels binds.
+/// The range of a buffer bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The start offset of the range within the buffer, in bytes.
+    /// The range's start offset within the buffer, in bytes.
     pub(super) base: u64,
-    /// The offset of the range's exclusive end within the buffer, in bytes.
+    /// The range's exclusive end offset within the buffer, in bytes.
     pub(super) end: u64,
 }
 
@@ -74,8 +74,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a few bytes, which are passed in the kernel's parameters. The number of bytes, plus
-    /// the offset of the first byte within its word, must not exceed [`PATTERN_BYTES`].
+    /// Writes a few bytes passed in the kernel's parameters. The number of bytes, plus the offset
+    /// of the first byte within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -90,8 +90,8 @@ impl Recorder<'_> {
     }
 
     /// Fills a range with copies of an element that is too long for the kernel's parameters. The
-    /// element is uploaded once. Each following copy repeats the bytes that have already been
-    /// written. Each copy doubles the number of bytes that have been written.
+    /// element is uploaded once. Each subsequent copy repeats the bytes that have already been
+    /// written. Each copy doubles the number of bytes written so far.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -110,8 +110,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Repeatedly writes a pattern that consists of whole words. The pattern begins in the word of
-    /// the buffer that contains `start`.
+    /// Repeatedly writes a pattern that consists of whole words. The pattern begins in the word
+    /// that contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,
@@ -150,7 +150,7 @@ impl Recorder<'_> {
         Window { base, end: allocation.bytes.min(base + most) }
     }
 
-    /// Returns one of the stream's own kernels, which is compiled on the first request.
+    /// Returns one of the stream's own kernels, compiled on the first request.
     pub(super) fn own_kernel(
         &mut self,
         which: impl Fn(&mut super::ByteKernels) -> &mut Option<Kernel>,

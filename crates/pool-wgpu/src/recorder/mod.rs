@@ -1,4 +1,4 @@
-//! Implements the recorder, which records all commands of a stream in one batch, in call order.
+//! Implements the recorder, which records all of a stream's commands in one batch, in call order.
 //! Consecutive dispatches share one compute pass.
 
 mod batch;
@@ -20,8 +20,7 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands that have been recorded but not submitted, and the objects that later commands
-/// reuse.
+/// The commands recorded but not yet submitted, and the objects that later commands reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
     batch: Batch,
@@ -32,8 +31,8 @@ pub(crate) struct Recording {
     kernels: ByteKernels,
     /// A scratch buffer for copies within a buffer that is too large for one binding.
     scratch: Option<Allocation>,
-    /// The number of batches that wgpu has rejected. Each block is checked on its first use after
-    /// wgpu has rejected a batch.
+    /// The number of batches rejected by wgpu. Each block is checked on its first use after wgpu
+    /// has rejected a batch.
     refusals: u64,
 }
 
@@ -73,8 +72,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder, and drops the bind groups of buffers that were freed since the last use
-    /// of the recording.
+    /// Creates a recorder and drops the bind groups of buffers freed since the recording was last
+    /// used.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -88,7 +87,7 @@ impl<'a> Recorder<'a> {
         self.recording.batch.pass.is_some()
     }
 
-    /// Submits the batch if it is full, which makes room for one more command.
+    /// Submits the batch if it is full, to make room for one more command.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -98,7 +97,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Ends the compute pass, and returns the encoder for a single command that uses the given
+    /// Ends the compute pass and returns the encoder for a single command that uses the given
     /// buffers.
     fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
         for allocation in used {
@@ -148,7 +147,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the number of commands that have been recorded but not yet submitted.
+    /// Returns the number of commands recorded but not yet submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

@@ -10,12 +10,12 @@ use crate::error::WgpuError;
 use crate::exclusive_state::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of an earlier batch that another thread submitted and that contained
+    /// Returns the error of an earlier batch that was submitted by another thread and contained
     /// commands of this thread.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected the commands of this thread.
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected this thread's commands.
     #[inline]
     pub(crate) fn pay(&mut self) -> Result<(), WgpuError> {
         self.recording.owed.take()
@@ -35,7 +35,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after the commands of this encoder.
+    /// Finishes the current encoder, so that later commands run after its commands.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -50,8 +50,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands, and then the command buffers of the user. The recording is
-    /// empty after the call, even if an error occurs.
+    /// Submits the recorded commands, then the user's command buffers. The recording is empty after
+    /// the call, even if an error occurs.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_each(&mut batch.submissions, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // The next batch reuses the memory of this batch.
+        // The next batch reuses this batch's memory.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;

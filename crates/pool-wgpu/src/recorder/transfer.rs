@@ -1,4 +1,4 @@
-//! Uploads bytes from the host, in the order of the recorded commands, and downloads bytes to the
+//! Uploads bytes from the host in the order of the recorded commands, and downloads bytes to the
 //! host.
 
 use super::Recorder;
@@ -15,7 +15,7 @@ const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
     /// Copies bytes from the host. When this method returns, the caller may reuse `source`. Later
-    /// commands read the new bytes, and all other bytes of the buffer keep their values.
+    /// commands read the new bytes, and all of the buffer's other bytes keep their values.
     ///
     /// # Errors
     ///
@@ -30,8 +30,8 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // The kernel's parameters contain the bytes of a short upload, so that the compute pass
-        // need not be ended.
+        // A short upload's bytes are stored in the kernel's parameters, so the compute pass need
+        // not be ended.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }

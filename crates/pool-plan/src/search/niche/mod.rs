@@ -2,27 +2,27 @@
 //! strip packing. In each step, the search chooses the item that is placed on the floor of one
 //! section.
 //!
-//! At each vertex of the search tree, the search selects one section and its floor, which is the
-//! lowest offset of the section's unplaced items. The floor is a niche of the skyline. Algorithms
-//! for strip packing use such niches to check vertical positions (Côté, Dell'Amico and Iori 2014).
-//! The search tries to place each of the items that can begin at the floor. As the last option, the
-//! search leaves the floor empty. If the floor stays empty, each item that could begin at the floor
-//! must rest on another unplaced item.
+//! At each vertex, the search selects one section and its floor, which is the lowest offset of the
+//! section's unplaced items. The floor is a niche of the skyline. Algorithms for strip packing use
+//! such niches to check vertical positions (Côté, Dell'Amico, and Iori 2014). The search tries to
+//! place each of the items that can begin at the floor. As the last option, the search leaves the
+//! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
+//! another unplaced item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
 //! is at the floor. In this case, each of these items rests on another item. An item that rests on
 //! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
-//! also consistent with one of the vertex's children.
+//! also consistent with one of its children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This choice is the advantage of a niche search over a search
+//! the search may choose any section. This freedom is the advantage of a niche search over a search
 //! that places items in order of their offsets. The niche search focuses on the sections that
-//! failed most often (weighted degrees, Boussemart et al. 2004). The search does not repeat the
-//! failures of these sections for each arrangement of distant sections. The search restarts with
-//! other preferences after a number of dead ends, and this number increases with each restart. The
-//! weights of failures are kept for a number of restarts, and are then reset.
+//! failed most often (weighted degrees, Boussemart et al. 2004). The search then does not repeat
+//! these sections' failures for each arrangement of distant sections. The search restarts with
+//! other preferences after a number of dead ends, and this number increases with each restart.
+//! Failure weights are kept for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -31,7 +31,7 @@ use crate::adjacency::index;
 use crate::plan::as_float;
 use crate::random::Random;
 
-/// The number of dead ends before the first restart of the search.
+/// The number of dead ends before the search's first restart.
 const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
@@ -41,11 +41,11 @@ const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// The share of the capacity that is added to the slack of each section, so that small differences
-/// in slack do not matter.
+/// The share of the capacity added to each section's slack, so that small differences in slack do
+/// not matter.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// The amount of random noise that is added to preferences, after each preference has been tried
-/// without noise.
+/// The amount of random noise added to preferences after each preference has been tried without
+/// noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
 /// restarts. This number of changes occupies 96 MiB of memory.
@@ -85,8 +85,8 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice between placing one of the candidates at the floor of the section, and leaving the
-    /// floor empty.
+    /// A choice between placing one of the candidates at the section's floor and leaving the floor
+    /// empty.
     Choice {
         part: Range,
         section: u32,
@@ -96,7 +96,7 @@ enum Vertex {
         /// the next option is to leave the floor empty. If the index exceeds the end of the range,
         /// all options have been tried.
         next: usize,
-        /// The number of changes to the plan that were made before this choice.
+        /// The number of changes made to the plan before this choice.
         changes: usize,
     },
     /// A split. There must be a plan for each part of the split.
@@ -114,7 +114,7 @@ pub(crate) struct NicheSearch<'a> {
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Range>,
-    /// The number of changes that have been made to the plan at the root.
+    /// The number of changes made to the plan at the root.
     root: usize,
     outcome: Outcome,
     restarts: usize,
@@ -124,7 +124,7 @@ pub(crate) struct NicheSearch<'a> {
     patience: f64,
     /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
-    /// The number of placements that the search has tried.
+    /// The number of placements tried by the search.
     steps: u64,
     /// For each item, the lowest top of its sections, and the value of `choices` when this top was
     /// computed.
@@ -134,8 +134,8 @@ pub(crate) struct NicheSearch<'a> {
 }
 
 impl<'a> NicheSearch<'a> {
-    /// Creates a search. The sections of the instance must be ordered.
-    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    /// Creates a search. The instance's sections must be ordered.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
@@ -166,7 +166,7 @@ impl<'a> NicheSearch<'a> {
         search
     }
 
-    /// Restarts the search at the root, with other preferences.
+    /// Restarts the search at the root with other preferences.
     fn restart(&mut self) {
         self.skyline.undo(self.root);
         self.path.clear();
@@ -245,8 +245,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Splits a part into pieces, and continues with each piece separately. Pieces with few
-    /// sections are searched first.
+    /// Splits a part into pieces and continues with each piece separately. Pieces with few sections
+    /// are searched first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -265,9 +265,8 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Selects a section of a part, and lists the items that can begin at the section's floor.
-    // Uncounted: the loop needs no counter, because the candidates are counted when they are
-    // listed.
+    /// Selects a section of a part and lists the items that can begin at its floor.
+    // Uncounted: the loop needs no counter because the candidates are counted when they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -281,8 +280,7 @@ impl<'a> NicheSearch<'a> {
         self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
     }
 
-    /// Returns the section of a part that is searched next, or `None` if all items have been
-    /// placed.
+    /// Returns the next section of a part to search, or `None` if all items have been placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
         self.skyline.work().count((end - begin) as usize);
         self.choices += 1;
@@ -303,7 +301,7 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns the badness of a section. The search selects the section with the lowest badness.
+    /// Returns a section's badness. The search selects the section with the lowest badness.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
@@ -317,9 +315,9 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Returns `true` if no unplaced item fits below an item that can begin at the floor of a
-    /// section. The tops of an item's sections are read only once for each selection, because a
-    /// long-lived item is a candidate in many sections.
+    /// Returns `true` if no unplaced item fits below an item that can begin at a section's floor.
+    /// The tops of an item's sections are read only once for each selection, because a long-lived
+    /// item is a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
@@ -334,8 +332,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Backtracks from an exhausted choice to the last choice with untried options.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -347,10 +345,10 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Keeps the placements of a part whose items have all been placed, and continues with the next
-    /// part.
-    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
-    // which were counted when they were added.
+    /// Retains the placements of a part whose items have all been placed, then continues with the
+    /// next part.
+    // Uncounted: the loop needs no counter because the function visits only vertices on the path,
+    // and those were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

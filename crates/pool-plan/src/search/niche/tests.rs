@@ -1,4 +1,4 @@
-//! Compares the niche search with an enumeration of all placement orders, on small problems.
+//! Compares the niche search with an enumeration of all placement orders on small problems.
 
 use super::{FOCUSES, Focus, NicheSearch};
 use crate::buffer::{Buffer, Gap};
@@ -8,7 +8,7 @@ use crate::search::{Instance, Outcome, Steps};
 use crate::timeline::Timeline;
 
 /// Creates a problem with up to seven buffers. Some of the buffers have an alignment, a fixed
-/// offset or a gap.
+/// offset, or a gap.
 fn problem(seed: u64) -> Option<IntervalProblem> {
     let mut random = Random::new(seed, 0, 0);
     let mut number = |most| i64::try_from(random.below(most)).unwrap_or(0);
