@@ -3,8 +3,8 @@
 //! of `TFLite` Micro and XLA, this project's own JSON lines, and its problems in JSON, which
 //! captures record.
 //!
-//! Text is read line by line. A snapshot is read twice, and only the parts that a replay needs are
-//! stored.
+//! Text is read line by line. A snapshot is read three times. The entries of its traces are stored
+//! only if the snapshot is irregular or has the traces of several devices.
 
 mod archive;
 mod cupy;
@@ -35,7 +35,7 @@ use std::io::{BufRead, Seek};
 use pool_plan::HappensBeforeProblem;
 
 pub use error::LogError;
-pub(crate) use event::{Action, Event, Place};
+pub(crate) use event::{Action, Event, Place, Pool};
 pub use format::Format;
 pub(crate) use frames::{Frame, Frames, Stack};
 pub(crate) use json_lines::Writer as JsonWriter;

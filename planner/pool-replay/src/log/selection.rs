@@ -119,7 +119,7 @@ impl<'a> Part<'a> {
             Action::Free => drop(self.live.remove(&key)),
             Action::Reserve => *reserved = reserved.saturating_add(event.bytes),
             Action::Release => *reserved = reserved.saturating_sub(event.bytes),
-            Action::RequestFree | Action::Fail => {}
+            Action::RequestFree | Action::Fail | Action::ReleasePool => {}
         }
     }
 }
