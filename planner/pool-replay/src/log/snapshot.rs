@@ -18,6 +18,7 @@ mod streamed;
 
 use std::io::{BufRead, Seek};
 
+use super::DeviceOrder;
 use super::error::LogError;
 use super::event::Event;
 use super::frames::Frames;
@@ -29,11 +30,12 @@ const MOST_DEVICES: u32 = 1 << 16;
 /// Reads a snapshot.
 pub(super) fn read(
     source: &mut (impl BufRead + Seek),
+    order: DeviceOrder,
     frames: &mut Frames,
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
     let mut pickle = pickle::Reader::new(source, frames)?;
-    if streamed::read(&mut pickle, frames, sink)? {
+    if streamed::read(&mut pickle, order, frames, sink)? {
         return Ok(());
     }
     stored::read(&mut pickle, frames, sink)

@@ -22,6 +22,7 @@ pub(super) fn add(
     let Some(segments) = segments else { return Ok(()) };
     let segments =
         pickle.list(segments).ok_or_else(|| wrong("segments", "the value is not a list"))?;
+    let mut ranges: BTreeMap<(u32, u64), (u64, usize)> = BTreeMap::new();
     for (index, segment) in segments.iter().enumerate() {
         let place = format!("segments[{index}]");
         let segment = pickle
@@ -36,9 +37,15 @@ pub(super) fn add(
         let stream = segment.number(Field::Stream).bits();
         let stream = stream.map_err(|error| wrong(place.as_str(), format!("stream {error}")))?;
         let mut address = number(segment, Field::Address, &place)?;
+        let end = address.saturating_add(size);
+        if let Some(other) = overlapped(&ranges, device, (address, end)) {
+            let message = format!("the {size} bytes at {address:#x} overlap segments[{other}]");
+            return Err(wrong(place, message));
+        }
+        ranges.insert((device, address), (end, index));
         let pool = pool(pickle, segment, &place)?;
         if pool != Pool::DEFAULT {
-            before.pools.insert(address, (address.saturating_add(size), pool));
+            before.pools.insert(address, (end, pool));
         }
         let blocks = segment.get(Field::Blocks).and_then(|blocks| pickle.list(blocks));
         for (index, block) in blocks.unwrap_or_default().iter().enumerate() {
@@ -64,6 +71,16 @@ pub(super) fn add(
         }
     }
     Ok(())
+}
+
+/// Returns the number of an earlier segment that contains some of the addresses.
+fn overlapped(
+    ranges: &BTreeMap<(u32, u64), (u64, usize)>,
+    device: u32,
+    (start, end): (u64, u64),
+) -> Option<usize> {
+    let (_, &(last, index)) = ranges.range((device, 0)..(device, end)).next_back()?;
+    (last > start).then_some(index)
 }
 
 /// Returns the pool of a segment, which is a pair of numbers.

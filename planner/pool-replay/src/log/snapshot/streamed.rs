@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Seek};
 
+use super::super::DeviceOrder;
 use super::super::error::LogError;
 use super::super::event::Event;
 use super::super::frames::Frames;
@@ -50,6 +51,7 @@ impl Trace {
 /// stored.
 pub(super) fn read(
     reader: &mut Reader<'_, impl BufRead + Seek>,
+    order: DeviceOrder,
     frames: &mut Frames,
     sink: &mut dyn FnMut(Event),
 ) -> Result<bool, LogError> {
@@ -69,7 +71,8 @@ pub(super) fn read(
     let is_invalid = traces.iter().any(|trace| trace.is_invalid);
     // Traces that are merged by time must be stored. An error names the first invalid entry in the
     // order of the devices, which the other reader finds.
-    if is_invalid || are_in_order && traces.len() > 1 {
+    let is_merged = order == DeviceOrder::Merged && are_in_order && traces.len() > 1;
+    if is_invalid || is_merged {
         return Ok(false);
     }
     let states = devices_of.iter().copied().zip(traces.into_iter().map(|trace| trace.before));
