@@ -9,17 +9,16 @@ use proptest::sample::select;
 use super::super::snapshot;
 use super::pickles::Pickler;
 use super::*;
-use crate::log::Pool;
 
 type Outcome = Result<Vec<(Event, Vec<String>)>, String>;
 
 /// Returns the events of a snapshot with their frames, or the error.
 fn outcome(
     bytes: &[u8],
-    read: fn(&mut Cursor<&[u8]>, &mut Frames, &mut dyn FnMut(Event)) -> Result<(), LogError>,
+    read: fn(&mut Cursor<Vec<u8>>, &mut Frames, &mut dyn FnMut(Event)) -> Result<(), LogError>,
 ) -> Outcome {
     let (mut events, mut frames) = (Vec::new(), Frames::new());
-    let done = read(&mut Cursor::new(bytes), &mut frames, &mut |event| events.push(event));
+    let done = read(&mut Cursor::new(bytes.to_vec()), &mut frames, &mut |event| events.push(event));
     done.map_err(|error| pool_plan::error_chain(&error))?;
     let named = |event: Event| {
         let stack = frames.frames(event.stack).map(|frame| format!("{frame:?}")).collect();
