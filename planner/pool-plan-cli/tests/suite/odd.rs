@@ -57,12 +57,17 @@ const BUFFERS: [&str; 4] =
 /// Each file yields the same report, whatever ends its lines. Line ends may differ within a file.
 #[test]
 fn mixed_line_ends() {
-    for (name, lines) in [("mixed.csv", &RMM[..]), ("mixed.jsonl", &JSON), ("mixed_b.csv", &BUFFERS)] {
+    for (name, lines) in
+        [("mixed.csv", &RMM[..]), ("mixed.jsonl", &JSON), ("mixed_b.csv", &BUFFERS)]
+    {
         let expected = essence(&written(name, lines.join("\n")));
         assert_eq!(expected.0, Some(0), "{name}: {}", expected.1);
         for ends in [["\r\n", "\n", "\r"], ["\r", "\r", "\r\n"], ["\n", "\r\n", "\n"]] {
-            let text: String =
-                lines.iter().zip(ends.iter().cycle()).map(|(line, end)| format!("{line}{end}")).collect();
+            let text: String = lines
+                .iter()
+                .zip(ends.iter().cycle())
+                .map(|(line, end)| format!("{line}{end}"))
+                .collect();
             assert_eq!(essence(&written(name, text)), expected, "{name}, {ends:?}");
         }
     }
@@ -126,11 +131,17 @@ fn extreme_numbers() {
             1_u64 << 63,
             i64::MIN
         ),
-        format!("{{\"action\":\"alloc\",\"address\":{},\"bytes\":1,\"device\":{}}}", most - 1, u32::MAX),
+        format!(
+            "{{\"action\":\"alloc\",\"address\":{},\"bytes\":1,\"device\":{}}}",
+            most - 1,
+            u32::MAX
+        ),
         format!("{{\"action\":\"alloc_failed\",\"bytes\":{most},\"time\":{}}}", i64::MAX),
         format!("{{\"action\":\"alloc\",\"address\":{most},\"bytes\":0,\"time\":{}}}", i64::MAX),
         format!("{{\"action\":\"segment_alloc\",\"address\":{most},\"bytes\":{most},\"time\":0}}"),
-        format!("{{\"action\":\"segment_alloc\",\"address\":{most},\"bytes\":{most},\"pool\":[{most},{most}]}}"),
+        format!(
+            "{{\"action\":\"segment_alloc\",\"address\":{most},\"bytes\":{most},\"pool\":[{most},{most}]}}"
+        ),
         format!("{{\"action\":\"free\",\"address\":0,\"time\":{}}}", i64::MIN),
     ];
     let file = written("extreme.jsonl", lines.join("\n"));
@@ -147,13 +158,18 @@ fn extreme_numbers() {
     let part = ["--from-time", "-9223372036854775808", "--to-time", "9223372036854775807"];
     assert_eq!(said("replay", &file, &part).0, Some(0));
     // One more is an error with its position.
-    for (key, number) in [("bytes", "18446744073709551616"), ("time", "9223372036854775808"), ("device", "4294967296")] {
+    for (key, number) in [
+        ("bytes", "18446744073709551616"),
+        ("time", "9223372036854775808"),
+        ("device", "4294967296"),
+    ] {
         let text = format!("{{\"action\":\"free\",\"{key}\":{number}}}");
         let (code, text) = said("replay", &written("extreme_one.jsonl", text), &[]);
         assert_eq!(code, Some(2), "{key}: {text}");
         assert!(text.contains("line 1: "), "{key}: {text}");
     }
-    let rmm = format!("{}\n1,23:59:59.999999,allocate,0xffffffffffffffff,0,ffffffffffffffff\n", RMM[0]);
+    let rmm =
+        format!("{}\n1,23:59:59.999999,allocate,0xffffffffffffffff,0,ffffffffffffffff\n", RMM[0]);
     assert_eq!(replay(&written("extreme.csv", rmm), &[]).0, Some(0));
     let buffers = format!("id,lower,upper,size\na,{},{},9223372036854775807\n", i64::MIN, i64::MAX);
     let file = written("extreme_b.csv", buffers);
@@ -252,8 +268,9 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_truncated_compressed_file() {
     let whole = scratch("cut.jsonl.gz");
-    let lines: String =
-        (0..5000).map(|at| format!("{{\"action\":\"alloc\",\"address\":{},\"bytes\":16}}\n", at * 16)).collect();
+    let lines: String = (0..5000)
+        .map(|at| format!("{{\"action\":\"alloc\",\"address\":{},\"bytes\":16}}\n", at * 16))
+        .collect();
     let bytes = gzip(lines.as_bytes());
     std::fs::write(&whole, &bytes).unwrap();
     assert_eq!(replay(&whole, &[]).1["events"].as_u64(), Some(5000));
@@ -271,7 +288,8 @@ fn a_truncated_compressed_file() {
 /// a private pool.
 #[test]
 fn protocols_2_and_5() {
-    let reports = [2, 5].map(|protocol| essence(&case(&format!("pools_protocol_{protocol}.pickle"))));
+    let reports =
+        [2, 5].map(|protocol| essence(&case(&format!("pools_protocol_{protocol}.pickle"))));
     assert_eq!(reports[0], reports[1]);
     let (code, report) = &reports[0];
     assert_eq!(*code, Some(0));
@@ -348,7 +366,12 @@ fn several_memories_and_no_capacity() {
     assert_eq!(output.status.code(), Some(0));
     let (code, report) = replay(&plan, &[]);
     assert_eq!(code, Some(0), "{report}");
-    let peaks: Vec<_> = report["devices"].as_array().unwrap().iter().map(|one| (one["device"].as_u64(), one["peak_live"].as_u64())).collect();
+    let peaks: Vec<_> = report["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["device"].as_u64(), one["peak_live"].as_u64()))
+        .collect();
     assert_eq!(peaks, [(Some(1), Some(64)), (Some(2), Some(96))]);
     for form in FORMS {
         let (code, text) = said("export", &plan, &["--to", form, "--device", "1"]);

@@ -78,10 +78,7 @@ fn traces(pickle: &Pickle) -> Result<&[Value], LogError> {
         if root.get(Field::Segments).is_some() {
             return Ok(&[]);
         }
-        return Err(wrong(
-            "the snapshot",
-            "the dictionary has neither segments nor device_traces",
-        ));
+        return Err(wrong("the snapshot", "the dictionary has neither segments nor device_traces"));
     };
     let traces =
         pickle.list(traces).ok_or_else(|| wrong("device_traces", "the value is not a list"))?;

@@ -21,7 +21,7 @@ mod tests;
 
 use serde::Serialize;
 
-pub(crate) use simulator::{Full, PoolId, Simulator};
+pub(crate) use simulator::{Full, Simulator};
 
 /// The allocator whose rules a simulator follows.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]

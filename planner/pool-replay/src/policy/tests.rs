@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::simulator::PoolId;
 use super::*;
 
 /// A request, which is an allocation in a pool on a stream, a free of the n-th live buffer on a
@@ -108,10 +109,8 @@ fn simulators(
         0 => (Vec::new(), Vec::new()),
         begun => (vec![0], vec![(0, begun, true, 0, None)]),
     };
-    let caching =
-        naive::Caching { capacity, next, segments: Vec::new(), released: Vec::new() };
-    let expandable =
-        naive::Expandable { capacity, segments: Vec::new(), released: Vec::new() };
+    let caching = naive::Caching { capacity, next, segments: Vec::new(), released: Vec::new() };
+    let expandable = naive::Expandable { capacity, segments: Vec::new(), released: Vec::new() };
     vec![
         (of(Allocator::Bump), Box::new(naive::Bump { capacity, live, held })),
         (of(Allocator::Slots), Box::new(naive::Slots { capacity, slots: Vec::new() })),

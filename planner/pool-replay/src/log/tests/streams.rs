@@ -86,7 +86,11 @@ fn trace(pickler: Pickler, style: Style, rows: &[Row]) -> Pickler {
     };
     match style {
         Style::Batches(size) => rows.chunks(size).fold(pickler.op(b']'), |pickler, rows| {
-            if let [one] = rows { row(pickler, *one).op(b'a') } else { batch(pickler, rows).op(b'e') }
+            if let [one] = rows {
+                row(pickler, *one).op(b'a')
+            } else {
+                batch(pickler, rows).op(b'e')
+            }
         }),
         Style::AtOnce => batch(pickler.op(b']'), rows).op(b'e'),
         // The list below the mark is dropped afterwards, so it is not the trace.
@@ -115,9 +119,9 @@ fn segment(pickler: Pickler, (address, size, pool, active): Segment) -> Pickler 
 
 fn made(segments: &[Segment], traces: &[(Style, Vec<Row>)], are_first: bool) -> Vec<u8> {
     let of_segments = |pickler: Pickler| {
-        let all = segments.iter().fold(pickler.text("segments").op(b']').op(b'('), |all, &one| {
-            segment(all, one)
-        });
+        let all = segments
+            .iter()
+            .fold(pickler.text("segments").op(b']').op(b'('), |all, &one| segment(all, one));
         all.op(b'e')
     };
     let of_traces = |pickler: Pickler| {
@@ -135,14 +139,20 @@ fn snapshots() -> impl Strategy<Value = Vec<u8>> {
         3 => Just(Style::AtOnce),
         1 => select(vec![b't', b'l']).prop_map(Style::New),
     ];
-    let row = (0..8_usize, 0..12_i64, 1..4_i64, prop_oneof![9 => (0..50_i64).prop_map(Some), 1 => Just(None)])
+    let row = (
+        0..8_usize,
+        0..12_i64,
+        1..4_i64,
+        prop_oneof![9 => (0..50_i64).prop_map(Some), 1 => Just(None)],
+    )
         .prop_map(|(action, address, size, time)| (action, address * 64, size * 64, time));
-    let rows = (vec(row, 0..16), any::<bool>()).prop_map(|(mut rows, is_sorted): (Vec<Row>, bool)| {
-        if is_sorted {
-            rows.sort_by_key(|row| row.3);
-        }
-        rows
-    });
+    let rows =
+        (vec(row, 0..16), any::<bool>()).prop_map(|(mut rows, is_sorted): (Vec<Row>, bool)| {
+            if is_sorted {
+                rows.sort_by_key(|row| row.3);
+            }
+            rows
+        });
     let segment = (0..4_i64, 1..4_i64, 0..3_u64, prop::option::of(Just(64)))
         .prop_map(|(at, size, pool, active)| (at * 256, size * 64, Pool(0, pool), active));
     (vec(segment, 0..4), vec((style, rows), 0..4), any::<bool>())
@@ -162,7 +172,7 @@ fn streamed_and_stored_entries_agree() {
     for bytes in [
         &include_bytes!("../../../../data/training.pickle")[..],
         include_bytes!("../../../../data/torch_cpu.pickle"),
-        &super::snapshot(),
+        &snapshot(),
     ] {
         let (streamed, stored) = both(bytes);
         assert!(streamed.is_ok());
@@ -206,7 +216,9 @@ fn irregular_snapshots() {
         // The list of the first entry is not the trace.
         (
             "list below the mark",
-            end([0, 8, 16, 24].iter().fold(start().op(b']').op(b'('), |all, &at| one(all, at))
+            end([0, 8, 16, 24]
+                .iter()
+                .fold(start().op(b']').op(b'('), |all, &at| one(all, at))
                 .op(b't')
                 .op(b'a')
                 .op(b'0')
