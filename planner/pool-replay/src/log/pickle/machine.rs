@@ -17,7 +17,7 @@ use super::value::{Entry, Field, Value};
 const MOST_DEPTH: u8 = 64;
 /// The maximum number of lists and dictionaries that are stored at the same time. An empty list or
 /// dictionary takes one byte in the file and about 64 bytes in memory.
-const MOST_CONTAINERS: u64 = 1 << 25;
+const MOST_CONTAINERS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 25 };
 /// The maximum number of values on the stack that are not yet in a list.
 const MOST_STACK: u64 = 1 << 25;
 /// The maximum number of memo entries that are fetched.

@@ -247,6 +247,21 @@ fn irregular_snapshots() {
     assert_eq!(streamed.unwrap()[5].0.bytes, 99);
 }
 
+/// The number of lists and dictionaries is limited only for those that are stored. Here, each entry
+/// is a dictionary with a list.
+#[test]
+fn entries_that_are_passed_on_are_not_limited() {
+    let entries = if cfg!(miri) { 10 } else { 20_000 };
+    let rows: Vec<Row> = (0..entries).map(|at| (0, at * 64, 64, Some(at))).collect();
+    let bytes = made(&[], &[(Style::Batches(1000), rows)], true);
+    let (streamed, stored) = both(&bytes);
+    assert_eq!(streamed.map(|events| i64::try_from(events.len()).unwrap()), Ok(entries));
+    if !cfg!(miri) {
+        let error = stored.unwrap_err();
+        assert!(error.ends_with("more than 16384 lists and dictionaries"), "{error}");
+    }
+}
+
 /// Returns the pool of each allocation in a snapshot, by address and place.
 fn pools(bytes: &[u8]) -> BTreeMap<(u64, String), Pool> {
     let (events, _) = events_from(bytes, None).unwrap();
