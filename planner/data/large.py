@@ -126,8 +126,8 @@ def main():
         ("RMM log", "large.csv", write_log, 1),
         ("snapshot", "large.pickle", write_snapshot, 0.5),
         ("snapshot", "large.pickle", write_snapshot, 2),
-        ("snapshot, entries appended at once", "large.pickle", partial(write_snapshot, at_once=True), 2),
-        ("snapshot of four devices", "large.pickle", partial(write_snapshot, devices=4), 2),
+        ("snapshot, entries appended at once", "large.pickle", partial(write_snapshot, at_once=True), 0.5),
+        ("snapshot of four devices", "large.pickle", partial(write_snapshot, devices=4), 0.5),
         ("snapshot with 200,000 stacks", "large.pickle", partial(write_snapshot, stacks_count=200_000), 0.5),
     ]:
         path = folder / name

@@ -213,6 +213,25 @@ fn irregular_snapshots() {
         ("shared entry", end(one(start().op(b']'), 0).put(9).op(b'a').get(9).op(b'a').op(b'a')), 2),
         // Both devices have the same trace.
         ("shared trace", end(one(start().op(b']').put(9), 0).op(b'a').op(b'a').get(9).op(b'a')), 2),
+        // The traces occur in the opposite order of their devices.
+        (
+            "reversed traces",
+            {
+                let first = one(start().op(b']'), 0).op(b'a').put(8).op(b'0');
+                let second = one(first.op(b']'), 64).op(b'a').put(9).op(b'0');
+                end(second.get(9).op(b'a').get(8).op(b'a'))
+            },
+            2,
+        ),
+        // The trace becomes shared after its entry was passed on.
+        (
+            "late shared trace",
+            {
+                let late = one(start().op(b']'), 0).op(b'a').put(9).op(b'a');
+                end(late.get(9).op(b'a'))
+            },
+            2,
+        ),
         // The list of the first entry is not the trace.
         (
             "list below the mark",
