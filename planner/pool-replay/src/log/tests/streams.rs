@@ -10,13 +10,13 @@ use super::super::snapshot;
 use super::pickles::Pickler;
 use super::*;
 
-type Outcome = Result<Vec<(Event, Vec<String>)>, String>;
+/// An event, and the frames of its stack.
+type Named = (Event, Vec<String>);
+type Outcome = Result<Vec<Named>, String>;
+type Read = fn(&mut Cursor<Vec<u8>>, &mut Frames, &mut dyn FnMut(Event)) -> Result<(), LogError>;
 
 /// Returns the events of a snapshot with their frames, or the error.
-fn outcome(
-    bytes: &[u8],
-    read: fn(&mut Cursor<Vec<u8>>, &mut Frames, &mut dyn FnMut(Event)) -> Result<(), LogError>,
-) -> Outcome {
+fn outcome(bytes: &[u8], read: Read) -> Outcome {
     let (mut events, mut frames) = (Vec::new(), Frames::new());
     let done = read(&mut Cursor::new(bytes.to_vec()), &mut frames, &mut |event| events.push(event));
     done.map_err(|error| pool_plan::error_chain(&error))?;
@@ -36,7 +36,7 @@ fn both(bytes: &[u8]) -> (Outcome, Outcome) {
 }
 
 /// Returns the events of each device.
-fn by_device(outcome: Outcome) -> Result<BTreeMap<u32, Vec<(Event, Vec<String>)>>, String> {
+fn by_device(outcome: Outcome) -> Result<BTreeMap<u32, Vec<Named>>, String> {
     let mut devices: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     for one in outcome? {
         devices.entry(one.0.device).or_default().push(one);
