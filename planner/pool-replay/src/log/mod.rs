@@ -44,7 +44,7 @@ pub use selection::Selection;
 pub use source::Source;
 
 use others::Others;
-use selection::Part;
+use selection::{DeviceOrder, Part};
 
 /// The data of a log in addition to its events.
 #[derive(Debug, Default)]
@@ -84,14 +84,6 @@ pub(crate) fn read_by_device(
     // A part begins at the same event for all devices.
     let order = if selection.is_whole() { DeviceOrder::Any } else { DeviceOrder::Merged };
     read_in(order, source, format, selection, frames, sink)
-}
-
-/// The order of the events of different devices.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum DeviceOrder {
-    /// The events are sorted by time if all of them have times.
-    Merged,
-    Any,
 }
 
 fn read_in(

@@ -49,6 +49,14 @@ impl Selection {
     }
 }
 
+/// The order of the events of different devices.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum DeviceOrder {
+    /// The events are sorted by time if all of them have times.
+    Merged,
+    Any,
+}
+
 /// Filters the events of a log, and passes on the events of the selected part.
 pub(super) struct Part<'a> {
     selection: &'a Selection,

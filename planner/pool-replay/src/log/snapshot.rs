@@ -11,6 +11,7 @@
 //! stored only if the snapshot is irregular, or if the traces of several devices must be merged.
 
 mod before;
+mod contents;
 mod entry;
 mod segments;
 mod stored;
@@ -18,14 +19,11 @@ mod streamed;
 
 use std::io::{BufRead, Seek};
 
-use super::DeviceOrder;
 use super::error::LogError;
 use super::event::Event;
 use super::frames::Frames;
-use super::pickle::{self, Field, Pickle, Value};
-
-/// The maximum number of devices in a snapshot.
-const MOST_DEVICES: u32 = 1 << 16;
+use super::pickle;
+use super::selection::DeviceOrder;
 
 /// Reads a snapshot.
 pub(super) fn read(
@@ -49,44 +47,4 @@ pub(super) fn read_stored(
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
     stored::read(&mut pickle::Reader::new(source, frames)?, frames, sink)
-}
-
-fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
-    LogError::Snapshot { place: place.into(), message: message.into() }
-}
-
-/// The order in which the events of several devices are passed on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Order {
-    /// The events are sorted by time. All events have times, and the times of each device never
-    /// decrease.
-    Times,
-    /// All events of one device come before the events of the next device.
-    Devices,
-}
-
-/// Returns the traces of the devices.
-fn traces(pickle: &Pickle) -> Result<&[Value], LogError> {
-    // If the pickle is only a list of segments, it contains no traces.
-    if pickle.list(&pickle.root).is_some() {
-        return Ok(&[]);
-    }
-    let root = pickle.dict(&pickle.root);
-    let root =
-        root.ok_or_else(|| wrong("the snapshot", "the root is neither a dictionary nor a list"))?;
-    let Some(traces) = root.get(Field::DeviceTraces) else {
-        if root.get(Field::Segments).is_some() {
-            return Ok(&[]);
-        }
-        return Err(wrong("the snapshot", "the dictionary has neither segments nor device_traces"));
-    };
-    let traces =
-        pickle.list(traces).ok_or_else(|| wrong("device_traces", "the value is not a list"))?;
-    if traces.len() > MOST_DEVICES as usize {
-        return Err(wrong(
-            "device_traces",
-            format!("the snapshot has more than {MOST_DEVICES} devices"),
-        ));
-    }
-    Ok(traces)
 }

@@ -4,7 +4,7 @@ use super::super::error::LogError;
 use super::super::event::{Action, Event, Place};
 use super::super::frames::Frames;
 use super::super::pickle::{Entry, Number, NumberError};
-use super::wrong;
+use super::contents::wrong;
 
 /// Returns the event of an entry, or an error that names the place and the key. An entry whose kind
 /// is not listed below has no event.

@@ -7,7 +7,7 @@ use super::super::event::{Action, Event, Place, Pool};
 use super::super::frames::Frames;
 use super::super::pickle::{Dict, Field, Pickle, Value};
 use super::before::Before;
-use super::{MOST_DEVICES, wrong};
+use super::contents::{MOST_DEVICES, wrong};
 
 /// Adds the data from the segments to the state before the traces.
 pub(super) fn add(

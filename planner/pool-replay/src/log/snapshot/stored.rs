@@ -10,8 +10,9 @@ use super::super::event::{Event, Place};
 use super::super::frames::Frames;
 use super::super::pickle::{Pickle, Reader, Value};
 use super::before::{self, Before};
+use super::contents::{self, wrong};
 use super::entry::event;
-use super::{Order, segments, wrong};
+use super::segments;
 
 /// Reads a snapshot.
 pub(super) fn read(
@@ -20,13 +21,23 @@ pub(super) fn read(
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
     let pickle = reader.read(frames)?;
-    let traces = Traces { pickle: &pickle, traces: super::traces(&pickle)? };
+    let traces = Traces { pickle: &pickle, traces: contents::traces(&pickle)? };
     let mut devices = BTreeMap::new();
     let order = traces.follow(frames, &mut devices)?;
     segments::add(&pickle, frames, &mut devices)?;
     before::pass_on(&devices, sink);
     traces.pass_on(order, frames, &devices, sink);
     Ok(())
+}
+
+/// The order in which the events of several devices are passed on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Order {
+    /// The events are sorted by time. All events have times, and the times of each device never
+    /// decrease.
+    Times,
+    /// All events of one device come before the events of the next device.
+    Devices,
 }
 
 /// The traces of the devices. The traces stay in the pickle and are converted to events one by one,

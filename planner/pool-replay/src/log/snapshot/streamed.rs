@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Seek};
 
-use super::super::DeviceOrder;
 use super::super::error::LogError;
 use super::super::event::Event;
 use super::super::frames::Frames;
 use super::super::pickle::{Entry, Pickle, Reader};
+use super::super::selection::DeviceOrder;
 use super::before::{self, Before};
 use super::entry::event;
-use super::segments;
+use super::{contents, segments};
 
 /// A trace whose device is not known yet.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub(super) fn read(
 /// the traces are not in the order of their devices.
 fn devices_of(pickle: &Pickle, traces: usize) -> Result<Option<Vec<u32>>, LogError> {
     let mut devices = Vec::new();
-    for (device, trace) in (0_u32..).zip(super::traces(pickle)?) {
+    for (device, trace) in (0_u32..).zip(contents::traces(pickle)?) {
         let next = u32::try_from(devices.len()).ok();
         match pickle.passed_on(trace) {
             None => {}
