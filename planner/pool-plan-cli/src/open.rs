@@ -32,8 +32,8 @@ pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<Log, LogError>
         None => Format::of(&mut source)?,
     };
     if format == Format::Pytorch && !is_file {
-        let why = "a snapshot cannot be read from a pipe, because it is read twice: write the \
-                   snapshot to a file first";
+        let why = "a snapshot cannot be read from a pipe, because it is read several times: write \
+                   the snapshot to a file first";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
     }
     Ok(Log { source, format, progress })

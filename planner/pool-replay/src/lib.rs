@@ -57,7 +57,7 @@ pub use log::{Format, LogError, PickleError, Selection, Source};
 pub use policy::Allocator;
 pub use replay::{
     AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
-    HeldInPart, LiveReport, Outcome, Replay, Report,
+    HeldInPart, LiveReport, Outcome, PoolReport, Replay, Report,
 };
 
 /// Compiles the code examples of the crate's README.

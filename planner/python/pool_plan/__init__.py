@@ -21,7 +21,7 @@ from ._errors import (
 )
 from ._native import VERSION as __version__
 from ._planning import Certificate, Plan, plan
-from ._replaying import ALLOCATORS, Device, Event, Fault, Held, Report, replay
+from ._replaying import ALLOCATORS, Device, Event, Fault, Held, Pool, Report, replay
 
 __all__ = [
     "ALLOCATORS",
@@ -36,6 +36,7 @@ __all__ = [
     "LogError",
     "NotFoundError",
     "Plan",
+    "Pool",
     "PoolPlanError",
     "ProblemError",
     "Report",

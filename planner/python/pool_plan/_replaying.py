@@ -77,6 +77,19 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """The buffers of one pool of PyTorch's allocator."""
+
+    pool: tuple[int, int]
+    """The ID of the pool, which is `(0, 0)` for the default pool. All other pools are private pools."""
+    buffers: int
+    peak_live: int
+    """The maximum number of bytes of the pool that were live at one time."""
+    held: Mapping[str, int]
+    """The maximum number of bytes that each allocator with private pools held for the pool."""
+
+
+@dataclass(frozen=True)
 class Device:
     """One device of a log."""
 
@@ -96,6 +109,8 @@ class Device:
     bound: int | None
     """The lower bound for every allocator in bytes, if a plan was computed."""
     allocators: Mapping[str, Held]
+    pools: tuple[Pool, ...]
+    """The pools of PyTorch's allocator. The tuple is empty if there is no private pool."""
     largest_at_peak: tuple[Event, ...]
     live_at_end: int
     """The number of buffers that were never freed."""
@@ -204,6 +219,10 @@ def _device(one: dict[str, Any]) -> Device:
         held_by_log=one.get("held_by_log"),
         bound=one.get("bound"),
         allocators=held,
+        pools=tuple(
+            Pool((each["pool"][0], each["pool"][1]), each["buffers"], each["peak_live"], dict(each["held"]))
+            for each in one.get("pools", [])
+        ),
         largest_at_peak=tuple(_event(each) for each in one["largest_at_peak"]),
         live_at_end=left["buffers"],
         live_bytes_at_end=left["bytes"],

@@ -41,6 +41,23 @@ def test_a_snapshot_of_two_training_steps():
     assert json.loads(report.json)["events"] == 378
 
 
+def test_private_pools(tmp_path):
+    path = tmp_path / "pools.pickle"
+    segments = [
+        {"address": 0, "total_size": 2 << 20, "stream": 0, "segment_pool_id": (0, 0), "blocks": []},
+        {"address": 4 << 20, "total_size": 2 << 20, "stream": 0, "segment_pool_id": (3, 1), "blocks": []},
+    ]
+    trace = [alloc(512, 1000), alloc(4 << 20, 2000)]
+    path.write_bytes(pickle.dumps({"segments": segments, "device_traces": [trace]}))
+    (device,) = pool_plan.replay(path).devices
+    held = {"caching": 2 << 20, "expandable": 2 << 20}
+    assert device.pools == (
+        pool_plan.Pool((0, 0), 1, 1000, held),
+        pool_plan.Pool((3, 1), 1, 2000, held),
+    )
+    assert pool_plan.replay(DATA / "training.pickle").devices[0].pools == ()
+
+
 @pytest.mark.parametrize(
     ("name", "format"),
     [

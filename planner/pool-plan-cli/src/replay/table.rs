@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::HumanBytes;
 
 use pool_replay::{
-    AllocatorReport, At, BufferReport, DeviceReport, EventReport, FaultReport, Report,
+    Allocator, AllocatorReport, At, BufferReport, DeviceReport, EventReport, FaultReport, Report,
 };
 
 use crate::printable::{printable, shortened};
@@ -73,6 +73,9 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
         )?;
     }
     writeln!(to, "{}", held(report))?;
+    if !report.pools.is_empty() {
+        writeln!(to, "{}", pools(report))?;
+    }
     curves(report, to)?;
     table(to, "largest at the peak", &report.largest_at_peak)?;
     failures(report, to)?;
@@ -144,6 +147,34 @@ fn held(report: &DeviceReport) -> Table {
         row("lower bound", report.bound, None, String::new());
     }
     table
+}
+
+/// Returns the table of the private pools, with a column for each allocator that has such pools.
+fn pools(report: &DeviceReport) -> Table {
+    let allocators: Vec<Allocator> =
+        report.allocators.iter().map(|one| one.allocator).filter(|&one| has_pools(one)).collect();
+    let held = allocators.iter().map(|one| format!("held by {}", one.name()));
+    let header = ["pool", "buffers", "peak live"].map(str::to_owned).into_iter().chain(held);
+    let header: Vec<String> = header.collect();
+    let names: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = new_table(&names, 1..header.len());
+    for one in &report.pools {
+        let name = match one.pool {
+            (0, 0) => "default".to_owned(),
+            (first, second) => format!("({first}, {second})"),
+        };
+        let mut row = vec![name, one.buffers.to_string(), one.peak_live.to_string()];
+        for allocator in &allocators {
+            let held = one.held.iter().find(|(known, _)| known == allocator);
+            row.push(held.map_or_else(|| "-".to_owned(), |(_, held)| held.to_string()));
+        }
+        table.add_row(row);
+    }
+    table
+}
+
+fn has_pools(allocator: Allocator) -> bool {
+    matches!(allocator, Allocator::Caching | Allocator::Expandable)
 }
 
 fn failure(report: &AllocatorReport) -> String {

@@ -61,7 +61,12 @@ fn bad_input() {
     std::fs::write(&file, "id,lower,upper,size\na,0,1,1\nb,3,2,1\n").unwrap();
     let output = solve(&file, &["--json"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(object(&output)["error"].as_str().unwrap().contains("line 3, column 5: buffer b"));
+    assert!(
+        object(&output)["error"]
+            .as_str()
+            .unwrap()
+            .contains("line 3, column 5: the lifetime [3, 2) of buffer b")
+    );
 }
 
 #[test]
@@ -89,7 +94,12 @@ fn names_may_be_empty() {
     std::fs::write(&file, "id,lower,upper,size\n,0,2,8\na,0,2,8\n,3,3,8\n").unwrap();
     let output = solve(&file, &["--json"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(object(&output)["error"].as_str().unwrap().contains("line 4, column 4: buffer #2"));
+    assert!(
+        object(&output)["error"]
+            .as_str()
+            .unwrap()
+            .contains("line 4, column 4: the lifetime [3, 3) of buffer #2")
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod interrupt;
 mod memories;
 mod memory;
 mod memory_viz;
+mod odd;
 mod outside;
 mod page;
 mod records;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-use crate::log::{Action, Event, Place, Stack};
+use crate::log::{Action, Event, Place, Pool, Stack};
 
 use super::pickler::Pickler;
 use super::recording::{Buffer, Recording};
@@ -61,6 +61,9 @@ struct Segment<'a> {
     start: u64,
     end: u64,
     stream: u64,
+    /// The pool of all buffers in the segment. If buffers of several pools have used the same
+    /// addresses, the pool is the default pool.
+    pool: Pool,
     live: BTreeMap<u64, &'a Buffer>,
 }
 
@@ -70,13 +73,21 @@ fn segments(buffers: &[Buffer]) -> Vec<Segment<'_>> {
     by_address.sort_by_key(|buffer| buffer.live.event.address);
     let mut segments: Vec<Segment<'_>> = Vec::new();
     for buffer in by_address {
-        let Event { address, bytes, stream, .. } = buffer.live.event;
+        let Event { address, bytes, stream, pool, .. } = buffer.live.event;
         // The addition cannot overflow, because `check` has already checked the event.
         let end = address + bytes;
-        match segments.last_mut().filter(|last| address <= last.end) {
-            Some(last) => last.end = last.end.max(end),
+        // Ranges of different pools are joined only if they overlap.
+        let is_joined = |last: &&mut Segment<'_>| {
+            address < last.end || address == last.end && pool == last.pool
+        };
+        match segments.last_mut().filter(is_joined) {
+            Some(last) => {
+                last.end = last.end.max(end);
+                last.pool = if pool == last.pool { pool } else { Pool::DEFAULT };
+            }
             None => {
-                segments.push(Segment { start: address, end, stream, live: BTreeMap::new() });
+                let live = BTreeMap::new();
+                segments.push(Segment { start: address, end, stream, pool, live });
             }
         }
         if let Some(last) = segments.last_mut().filter(|_| !buffer.is_freed) {
@@ -132,6 +143,12 @@ impl<W: Write> Writer<'_, W> {
         self.number("requested_size", requested)?;
         self.stream(segment.stream)?;
         self.word("segment_type", "large")?;
+        if segment.pool != Pool::DEFAULT {
+            self.pickler.text("segment_pool_id")?;
+            self.pickler.int(segment.pool.0.into())?;
+            self.pickler.int(segment.pool.1.into())?;
+            self.pickler.pair()?;
+        }
         self.pickler.text("blocks")?;
         self.pickler.list_start()?;
         let mut free_from = segment.start;
@@ -179,7 +196,7 @@ impl<W: Write> Writer<'_, W> {
             match event.action {
                 Action::Allocate => self.entry("alloc", event)?,
                 Action::Fail => self.entry("oom", event)?,
-                Action::Reserve | Action::Release => {}
+                Action::Reserve | Action::Release | Action::ReleasePool => {}
                 Action::RequestFree => {
                     self.requested.insert(key);
                     self.entry("free_requested", event)?;

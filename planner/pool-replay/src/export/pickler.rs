@@ -47,6 +47,11 @@ impl<W: Write> Pickler<W> {
         self.to.write_all(b"a")
     }
 
+    /// Converts the two most recently written values to a tuple.
+    pub(super) fn pair(&mut self) -> io::Result<()> {
+        self.to.write_all(b"\x86")
+    }
+
     /// Writes a text, or fetches it from the memo if it was written before.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         if let Some(&number) = self.texts.get(text) {

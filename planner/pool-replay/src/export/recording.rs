@@ -106,7 +106,7 @@ impl Recording {
     }
 
     /// Follows the events. The function fails at the first impossible event.
-    pub(super) fn new(events: Vec<Event>, frames: Frames) -> Result<Self, Fault> {
+    pub(super) fn new(events: Vec<Event>, frames: Frames) -> Result<Self, Box<Fault>> {
         let mut books: BTreeMap<u32, Books> = BTreeMap::new();
         let mut devices: BTreeMap<u32, Vec<Buffer>> = BTreeMap::new();
         for (index, &event) in events.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Recording {
                 &mut |kind| fault = fault.or(Some(Fault { kind, event })),
             );
             if let Some(fault) = fault {
-                return Err(fault);
+                return Err(Box::new(fault));
             }
         }
         Ok(Self { events, frames, devices })

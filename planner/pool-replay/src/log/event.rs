@@ -20,6 +20,19 @@ pub(crate) enum Action {
     Reserve,
     /// The log's allocator returned a segment to the device.
     Release,
+    /// A private pool was released. The segments of the pool return to the device once they contain
+    /// no live buffer.
+    ReleasePool,
+}
+
+/// The ID of the pool in `PyTorch`'s allocator from which a buffer was allocated. Each captured
+/// graph and each `MemPool` has a private pool, which shares no segments with other pools.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Pool(pub(crate) u64, pub(crate) u64);
+
+impl Pool {
+    /// The pool of all buffers that belong to no private pool.
+    pub(crate) const DEFAULT: Self = Self(0, 0);
 }
 
 /// The position of an event in a log.
@@ -72,10 +85,11 @@ pub(crate) struct Event {
     pub(crate) requested: Option<u64>,
     /// The caller.
     pub(crate) stack: Stack,
+    pub(crate) pool: Pool,
 }
 
 impl Event {
-    /// Creates an event on stream 0 of device 0, without a time or frames.
+    /// Creates an event on stream 0 and in the default pool of device 0, without a time or frames.
     pub(crate) fn new(action: Action, place: Place, address: u64, bytes: u64) -> Self {
         let stack = Stack::default();
         Self {
@@ -88,6 +102,7 @@ impl Event {
             bytes,
             requested: None,
             stack,
+            pool: Pool::DEFAULT,
         }
     }
 

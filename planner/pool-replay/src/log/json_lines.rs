@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
-use super::event::{Action, Event, Place};
+use super::event::{Action, Event, Place, Pool};
 use super::frames::{Frame, Frames, Stack};
 use super::lines::Lines;
 use super::others::Others;
@@ -29,6 +29,8 @@ struct Line {
     device: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     stream: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pool: [u64; 2],
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time: Option<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,6 +71,7 @@ enum LineAction {
     AllocFailed,
     SegmentAlloc,
     SegmentFree,
+    PoolFree,
 }
 
 /// A frame in the form of PyTorch's snapshots.
@@ -86,6 +89,10 @@ struct LineFrame {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+fn is_default(pool: &[u64; 2]) -> bool {
+    *pool == [0; 2]
 }
 
 /// The frames and stacks that have been assigned a number.
@@ -131,6 +138,7 @@ impl Line {
             Action::Fail => LineAction::AllocFailed,
             Action::Reserve => LineAction::SegmentAlloc,
             Action::Release => LineAction::SegmentFree,
+            Action::ReleasePool => LineAction::PoolFree,
         };
         Self {
             action,
@@ -139,6 +147,7 @@ impl Line {
             requested: event.requested,
             device: event.device.into(),
             stream: event.stream,
+            pool: [event.pool.0, event.pool.1],
             time: event.time,
             frames: Vec::new(),
             stack: None,
@@ -153,6 +162,7 @@ impl Line {
             LineAction::AllocFailed => Action::Fail,
             LineAction::SegmentAlloc => Action::Reserve,
             LineAction::SegmentFree => Action::Release,
+            LineAction::PoolFree => Action::ReleasePool,
         };
         if self.requested.is_some_and(|requested| requested > self.bytes) {
             return Err(format!(
@@ -165,7 +175,11 @@ impl Line {
         let event = Event::new(action, Place::Line(number), self.address, self.bytes);
         let (requested, time, stream) = (self.requested, self.time, self.stream);
         let stack = self.stack(tables, frames)?;
-        Ok(Event { device, stream, time, requested, stack, ..event })
+        let pool = Pool(self.pool[0], self.pool[1]);
+        if action == Action::ReleasePool && pool == Pool::DEFAULT {
+            return Err("pool_free must name a private pool with the key pool".to_owned());
+        }
+        Ok(Event { device, stream, time, requested, stack, pool, ..event })
     }
 
     fn stack(&self, tables: &Tables, frames: &mut Frames) -> Result<Stack, String> {

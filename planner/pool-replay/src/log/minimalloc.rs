@@ -4,10 +4,11 @@
 //! If the file contains a plan, the offsets of the plan are used as addresses. Offsets that collide
 //! are refused. Without offsets, each buffer is assigned its own addresses.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
 use crate::csv::{self, CsvOptions};
-use pool_plan::{IntervalProblem, PlanError};
+use pool_plan::{Buffer, IntervalProblem, PlanError};
 
 use super::error::LogError;
 use super::event::{Action, Event, Place};
@@ -31,21 +32,28 @@ pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Re
 
 /// Passes on the allocations and frees of a problem's buffers.
 pub(super) fn replay(problem: &IntervalProblem, sink: &mut dyn FnMut(Event)) {
-    let has_plan = problem.buffers().iter().all(|buffer| buffer.offset.is_some());
+    let buffers: Vec<_> = problem.buffers().iter().map(|buffer| (buffer, 0)).collect();
+    pass_on(&buffers, sink);
+}
+
+/// Passes on the allocations and frees of buffers, each with the number of its device.
+pub(super) fn pass_on(buffers: &[(&Buffer, u32)], sink: &mut dyn FnMut(Event)) {
+    let has_plan = buffers.iter().all(|(buffer, _)| buffer.offset.is_some());
     let mut events: Vec<(i64, bool, u64, Event)> = Vec::new();
-    let mut end = 0_u64;
-    for (index, buffer) in (0_u64..).zip(problem.buffers()) {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    for (index, &(buffer, device)) in (0_u64..).zip(buffers) {
         // A buffer of size 0 is never live, and its offset may lie inside another buffer.
         if buffer.size == 0 {
             continue;
         }
-        let address = buffer.offset.filter(|_| has_plan).unwrap_or(end);
-        end = end.saturating_add(buffer.size);
+        let end = ends.entry(device).or_default();
+        let address = buffer.offset.filter(|_| has_plan).unwrap_or(*end);
+        *end = end.saturating_add(buffer.size);
         let place = Place::Buffer(index + 1);
         for (lower, upper) in buffer.live_spans() {
             for (action, time) in [(Action::Allocate, lower), (Action::Free, upper)] {
                 let event = Event::new(action, place, address, buffer.size);
-                let event = Event { time: Some(time), ..event };
+                let event = Event { time: Some(time), device, ..event };
                 events.push((time, action == Action::Allocate, index, event));
             }
         }

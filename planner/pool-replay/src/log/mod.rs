@@ -3,8 +3,8 @@
 //! of `TFLite` Micro and XLA, this project's own JSON lines, and its problems in JSON, which
 //! captures record.
 //!
-//! Text is read line by line. A snapshot is read twice, and only the parts that a replay needs are
-//! stored.
+//! Text is read line by line. A snapshot is read three times. The entries of its traces are stored
+//! only if the snapshot is irregular, or if the traces of several devices must be merged by time.
 
 mod archive;
 mod cupy;
@@ -35,7 +35,7 @@ use std::io::{BufRead, Seek};
 use pool_plan::HappensBeforeProblem;
 
 pub use error::LogError;
-pub(crate) use event::{Action, Event, Place};
+pub(crate) use event::{Action, Event, Place, Pool};
 pub use format::Format;
 pub(crate) use frames::{Frame, Frames, Stack};
 pub(crate) use json_lines::Writer as JsonWriter;
@@ -44,7 +44,7 @@ pub use selection::Selection;
 pub use source::Source;
 
 use others::Others;
-use selection::Part;
+use selection::{DeviceOrder, Part};
 
 /// The data of a log in addition to its events.
 #[derive(Debug, Default)]
@@ -69,18 +69,44 @@ pub(crate) fn read(
     frames: &mut Frames,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Told, LogError> {
+    read_in(DeviceOrder::Merged, source, format, selection, frames, sink)
+}
+
+/// Reads a part of a log, in the same way as [`read`]. The order of two events of different devices
+/// is unspecified, so that the entries of a snapshot need not be stored.
+pub(crate) fn read_by_device(
+    source: &mut (impl BufRead + Seek),
+    format: Format,
+    selection: &Selection,
+    frames: &mut Frames,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Told, LogError> {
+    // A part begins at the same event for all devices.
+    let order = if selection.is_whole() { DeviceOrder::Any } else { DeviceOrder::Merged };
+    read_in(order, source, format, selection, frames, sink)
+}
+
+fn read_in(
+    order: DeviceOrder,
+    source: &mut (impl BufRead + Seek),
+    format: Format,
+    selection: &Selection,
+    frames: &mut Frames,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Told, LogError> {
+    let skips = selection.skip_other_lines;
     if selection.is_whole() {
-        return read_whole(source, format, selection.skip_other_lines, frames, sink);
+        return read_whole(order, source, format, skips, frames, sink);
     }
     let mut part = Part::new(selection, sink);
-    let skips = selection.skip_other_lines;
-    let told = read_whole(source, format, skips, frames, &mut |event| part.event(event))?;
+    let told = read_whole(order, source, format, skips, frames, &mut |event| part.event(event))?;
     part.end()?;
     // The edges of a graph order all of its buffers, so they do not apply to a part of the log.
     Ok(Told { graph: None, ..told })
 }
 
 fn read_whole(
+    order: DeviceOrder,
     source: &mut (impl BufRead + Seek),
     format: Format,
     skips: bool,
@@ -92,7 +118,7 @@ fn read_whole(
     match format {
         Format::Rmm => rmm::read(source, &mut others, sink)?,
         Format::RmmDebug => rmm_debug::read(source, &mut others, sink)?,
-        Format::Pytorch => snapshot::read(source, frames, sink)?,
+        Format::Pytorch => snapshot::read(source, order, frames, sink)?,
         Format::Cupy => cupy::read(source, &mut others, sink)?,
         Format::Minimalloc => minimalloc::read(source, sink)?,
         Format::Tflite => minimalloc::replay(&tflite::read(source, &mut others)?, sink),

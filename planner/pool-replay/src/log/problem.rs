@@ -1,5 +1,6 @@
 //! Reads a JSON problem for `pool-plan solve` as a log. The problem is either a graph, such as the
-//! record of a capture, or a set of buffers with lifetimes.
+//! record of a capture, or a set of buffers with lifetimes. If the buffers are placed in several
+//! memories, each memory is a device.
 //!
 //! The operations of a graph are passed on in the order of their numbers if the edges allow it,
 //! because a capture numbers operations in call order. A buffer is freed after the last of its free
@@ -10,7 +11,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{BufRead, Read as _};
 
-use pool_plan::{GraphBuffer, GraphRecord, HappensBeforeProblem, IntervalProblem, PlanError, Role};
+use pool_plan::{
+    GraphBuffer, GraphRecord, HappensBeforeProblem, IntervalProblem, MemoryProblem, PlanError, Role,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -32,6 +35,7 @@ pub(super) const KEYS: [&str; 7] =
 #[derive(Deserialize)]
 struct Kind {
     operations: Option<IgnoredAny>,
+    memories: Option<IgnoredAny>,
 }
 
 /// Reads a problem. If the problem is a graph, returns the graph, because its edges order the
@@ -50,7 +54,14 @@ pub(super) fn read(
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     // With LF line ends, the parser can also count lines that originally ended with a single CR.
     let text = &with_line_feeds(text);
-    if serde_json::from_str::<Kind>(text).is_ok_and(|kind| kind.operations.is_none()) {
+    let kind = serde_json::from_str::<Kind>(text).ok().filter(|kind| kind.operations.is_none());
+    if kind.as_ref().is_some_and(|kind| kind.memories.is_some()) {
+        let problem: MemoryProblem =
+            serde_json::from_str(text).map_err(|error| LogError::json(&error))?;
+        memories(&problem, sink)?;
+        return Ok(None);
+    }
+    if kind.is_some() {
         let problem: IntervalProblem =
             serde_json::from_str(text).map_err(|error| LogError::json(&error))?;
         minimalloc::replay(&problem, sink);
@@ -59,6 +70,31 @@ pub(super) fn read(
     let record = GraphRecord::from_json(text).map_err(|error| located(error, text))?;
     GraphLog { record: &record, frames, sink }.replay();
     Ok(Some(record.problem().clone()))
+}
+
+/// Passes on the buffers of a problem with several memories. Each memory is a device.
+fn memories(problem: &MemoryProblem, sink: &mut dyn FnMut(Event)) -> Result<(), LogError> {
+    let mut buffers = Vec::with_capacity(problem.buffers().len());
+    for one in problem.buffers() {
+        let memory = one.memory.or_else(|| match one.memories[..] {
+            [only] => Some(only),
+            _ => None,
+        });
+        let device = memory.and_then(|memory| u32::try_from(memory).ok());
+        let Some(device) = device else {
+            return Err(LogError::Problem {
+                place: format!("buffer {}", one.buffer.id),
+                message: format!(
+                    "the buffer may be placed in any of {} memories: plan the problem with \
+                     `pool-plan solve --out plan.json`, and replay the plan",
+                    one.memories.len()
+                ),
+            });
+        };
+        buffers.push((&one.buffer, device));
+    }
+    minimalloc::pass_on(&buffers, sink);
+    Ok(())
 }
 
 /// Returns the text with each CR replaced by LF, unless an LF follows the CR. JSON strings never

@@ -49,6 +49,14 @@ impl Selection {
     }
 }
 
+/// The order of the events of different devices.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum DeviceOrder {
+    /// The events are sorted by time if all of them have times.
+    Merged,
+    Any,
+}
+
 /// Filters the events of a log, and passes on the events of the selected part.
 pub(super) struct Part<'a> {
     selection: &'a Selection,
@@ -119,7 +127,7 @@ impl<'a> Part<'a> {
             Action::Free => drop(self.live.remove(&key)),
             Action::Reserve => *reserved = reserved.saturating_add(event.bytes),
             Action::Release => *reserved = reserved.saturating_sub(event.bytes),
-            Action::RequestFree | Action::Fail => {}
+            Action::RequestFree | Action::Fail | Action::ReleasePool => {}
         }
     }
 }

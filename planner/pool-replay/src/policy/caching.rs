@@ -8,10 +8,14 @@
 //! several such blocks. The block is split if 512 bytes remain in a small block, or more than 1 MiB
 //! in a large one. Free neighbours within a segment are merged. If a new segment does not fit
 //! within the capacity, segments that are completely free are returned first.
+//!
+//! A captured graph or a `MemPool` allocates from a private pool, which shares no segments with
+//! other pools. The segments of a private pool are never returned before the pool is released. After
+//! the release, each segment is returned as soon as it is completely free.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::simulator::{Full, Simulator, round_up};
+use super::simulator::{DEFAULT_POOL, Full, PoolId, Simulator, round_up};
 
 const MIN_BLOCK: u64 = 512;
 const SMALL_SIZE: u64 = 1 << 20;
@@ -20,8 +24,8 @@ const LARGE_SEGMENT: u64 = 20 << 20;
 const MIN_LARGE: u64 = 10 << 20;
 const ROUND_LARGE: u64 = 2 << 20;
 
-/// The class of a free block: the stream, and `true` for small buffers.
-type Class = (u64, bool);
+/// The class of a free block: the pool, the stream, and `true` for small buffers.
+type Class = (PoolId, u64, bool);
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -44,6 +48,9 @@ pub(super) struct Caching {
     blocks: BTreeMap<u64, Block>,
     free: BTreeMap<Class, BTreeSet<(u64, u64)>>,
     live: HashMap<u64, u64>,
+    held_by: HashMap<PoolId, u64>,
+    /// The private pools that have been released.
+    released: HashSet<PoolId>,
 }
 
 impl Caching {
@@ -56,6 +63,8 @@ impl Caching {
             blocks: BTreeMap::new(),
             free: BTreeMap::new(),
             live: HashMap::new(),
+            held_by: HashMap::new(),
+            released: HashSet::new(),
         }
     }
 
@@ -71,7 +80,7 @@ impl Caching {
     fn reserve(&mut self, class: Class, bytes: u64) -> Result<u64, Full> {
         let size = segment_bytes(bytes)?;
         if size > self.capacity - self.held {
-            self.release_cached();
+            self.release_cached(DEFAULT_POOL);
         }
         if size > self.capacity - self.held {
             return Err(Full);
@@ -80,20 +89,23 @@ impl Caching {
         // Segments are one byte apart, so that no two of them touch.
         self.next = address.checked_add(size).and_then(|end| end.checked_add(1)).ok_or(Full)?;
         self.held += size;
+        *self.held_by.entry(class.0).or_default() += size;
         self.segments.insert(address, size);
         self.blocks.insert(address, Block { bytes: size, class, segment: address, is_free: false });
         Ok(address)
     }
 
-    /// Returns segments that are completely free to the device.
-    fn release_cached(&mut self) {
-        for free in self.free.values_mut() {
+    /// Returns the segments of a pool that are completely free to the device.
+    fn release_cached(&mut self, pool: PoolId) {
+        let classes = (pool, 0, false)..=(pool, u64::MAX, true);
+        for (_, free) in self.free.range_mut(classes) {
             free.retain(|&(bytes, address)| {
                 let is_whole = self.segments.get(&address) == Some(&bytes);
                 if is_whole {
                     self.segments.remove(&address);
                     self.blocks.remove(&address);
                     self.held -= bytes;
+                    *self.held_by.entry(pool).or_default() -= bytes;
                 }
                 !is_whole
             });
@@ -105,7 +117,7 @@ impl Caching {
         let Some(block) = self.blocks.get_mut(&address) else { return };
         block.is_free = false;
         let (left, class) = (block.bytes - bytes, block.class);
-        let is_split = if class.1 { left >= MIN_BLOCK } else { left > SMALL_SIZE };
+        let is_split = if class.2 { left >= MIN_BLOCK } else { left > SMALL_SIZE };
         if !is_split {
             return;
         }
@@ -137,8 +149,20 @@ fn segment_bytes(bytes: u64) -> Result<u64, Full> {
 
 impl Simulator for Caching {
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        self.allocate_in(DEFAULT_POOL, buffer, stream, bytes)
+    }
+
+    fn allocate_in(
+        &mut self,
+        pool: PoolId,
+        buffer: u64,
+        stream: u64,
+        bytes: u64,
+    ) -> Result<u64, Full> {
         let bytes = round_up(bytes, MIN_BLOCK)?;
-        let class = (stream, bytes <= SMALL_SIZE);
+        let class = (pool, stream, bytes <= SMALL_SIZE);
+        // A pool that is used again is no longer released.
+        self.released.remove(&pool);
         let address = match self.cached(class, bytes) {
             Some(address) => address,
             None => self.reserve(class, bytes)?,
@@ -164,6 +188,20 @@ impl Simulator for Caching {
         }
         self.blocks.insert(address, Block { is_free: true, ..block });
         self.free.entry(block.class).or_default().insert((block.bytes, address));
+        if self.released.contains(&block.class.0) {
+            self.release_cached(block.class.0);
+        }
+    }
+
+    fn release_pool(&mut self, pool: PoolId) {
+        if pool != DEFAULT_POOL {
+            self.released.insert(pool);
+            self.release_cached(pool);
+        }
+    }
+
+    fn held_by(&self, pool: PoolId) -> Option<u64> {
+        Some(self.held_by.get(&pool).copied().unwrap_or(0))
     }
 
     fn held(&self) -> u64 {

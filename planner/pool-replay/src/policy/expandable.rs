@@ -1,6 +1,6 @@
 //! PyTorch's caching allocator with `expandable_segments:True`.
 //!
-//! Each stream has one segment for small buffers of up to 1 MiB, and one for large ones. A segment
+//! In each pool, each stream has one segment for small buffers of up to 1 MiB, and one for large ones. A segment
 //! is a range of addresses in which some pages are mapped. A page is 2 MiB, or 20 MiB in a segment
 //! for large buffers.
 //!
@@ -10,10 +10,13 @@
 //! split if 512 bytes remain. If new pages do not fit within the capacity, pages that are
 //! completely free are unmapped first. Unlike PyTorch, this simulator does not map these pages
 //! again.
+//!
+//! A private pool has its own segments. Its pages are unmapped only after the pool is released, as
+//! soon as they are completely free.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::simulator::{Full, Simulator, round_up};
+use super::simulator::{DEFAULT_POOL, Full, PoolId, Simulator, round_up};
 
 const MIN_BLOCK: u64 = 512;
 const SMALL_SIZE: u64 = 1 << 20;
@@ -22,8 +25,8 @@ const LARGE_PAGE: u64 = 20 << 20;
 /// The size of a segment in addresses. There are up to 2^15 segments.
 const SEGMENT: u64 = 1 << 48;
 
-/// The stream, and `true` for small buffers.
-type Class = (u64, bool);
+/// The pool, the stream, and `true` for small buffers.
+type Class = (PoolId, u64, bool);
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -49,6 +52,9 @@ pub(super) struct Expandable {
     held: u64,
     segments: BTreeMap<Class, Segment>,
     live: HashMap<u64, (Class, u64)>,
+    held_by: HashMap<PoolId, u64>,
+    /// The private pools that have been released.
+    released: HashSet<PoolId>,
 }
 
 impl Segment {
@@ -103,7 +109,23 @@ impl Segment {
 
 impl Expandable {
     pub(super) fn new(capacity: u64) -> Self {
-        Self { capacity, held: 0, segments: BTreeMap::new(), live: HashMap::new() }
+        Self {
+            capacity,
+            held: 0,
+            segments: BTreeMap::new(),
+            live: HashMap::new(),
+            held_by: HashMap::new(),
+            released: HashSet::new(),
+        }
+    }
+
+    /// Unmaps the pages of a pool that are completely free.
+    fn release_free(&mut self, pool: PoolId) {
+        let classes = (pool, 0, false)..=(pool, u64::MAX, true);
+        let released: u64 =
+            self.segments.range_mut(classes).map(|(_, segment)| segment.release()).sum();
+        self.held -= released;
+        *self.held_by.entry(pool).or_default() -= released;
     }
 
     /// Returns the number of bytes, in whole pages, that must be mapped at the end of a segment to
@@ -119,13 +141,14 @@ impl Expandable {
     fn map(&mut self, class: Class, bytes: u64) -> Result<(u64, u64), Full> {
         let mut pages = self.lacking(class, bytes)?;
         if pages > self.capacity - self.held {
-            self.held -= self.segments.values_mut().map(Segment::release).sum::<u64>();
+            self.release_free(DEFAULT_POOL);
             pages = self.lacking(class, bytes)?;
         }
         if pages > self.capacity - self.held {
             return Err(Full);
         }
         self.held += pages;
+        *self.held_by.entry(class.0).or_default() += pages;
         let segment = self.segments.get_mut(&class).ok_or(Full)?;
         let free = segment.free_end();
         let offset = segment.end - free;
@@ -140,9 +163,21 @@ impl Expandable {
 
 impl Simulator for Expandable {
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        self.allocate_in(DEFAULT_POOL, buffer, stream, bytes)
+    }
+
+    fn allocate_in(
+        &mut self,
+        pool: PoolId,
+        buffer: u64,
+        stream: u64,
+        bytes: u64,
+    ) -> Result<u64, Full> {
         let bytes = round_up(bytes, MIN_BLOCK)?;
         let is_small = bytes <= SMALL_SIZE;
-        let class = (stream, is_small);
+        let class = (pool, stream, is_small);
+        // A pool that is used again is no longer released.
+        self.released.remove(&pool);
         let next = self.segments.len() as u64;
         if next >= 1 << 15 && !self.segments.contains_key(&class) {
             return Err(Full);
@@ -183,6 +218,20 @@ impl Simulator for Expandable {
             (offset, bytes) = (at, bytes + before.bytes);
         }
         segment.insert_free(offset, bytes);
+        if self.released.contains(&class.0) {
+            self.release_free(class.0);
+        }
+    }
+
+    fn release_pool(&mut self, pool: PoolId) {
+        if pool != DEFAULT_POOL {
+            self.released.insert(pool);
+            self.release_free(pool);
+        }
+    }
+
+    fn held_by(&self, pool: PoolId) -> Option<u64> {
+        Some(self.held_by.get(&pool).copied().unwrap_or(0))
     }
 
     fn held(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Naive implementations of the allocators' rules, with lists that are searched from end to end.
 //! The simulators are tested against these implementations.
 
-use super::simulator::{Full, Simulator};
+use super::simulator::{Full, PoolId, Simulator};
 
 fn up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to) * to
@@ -311,23 +311,31 @@ pub(super) struct Caching {
     pub(super) capacity: u64,
     pub(super) next: u64,
     pub(super) segments: Vec<Segment>,
+    /// The pools that are released.
+    pub(super) released: Vec<PoolId>,
 }
 
 #[derive(Debug)]
 pub(super) struct Segment {
     address: u64,
+    pool: PoolId,
     stream: u64,
     is_small: bool,
     blocks: Vec<(u64, Option<u64>)>,
 }
 
 impl Caching {
-    fn best(&self, stream: u64, is_small: bool, bytes: u64) -> Option<(usize, usize)> {
+    fn best(
+        &self,
+        (pool, stream, is_small): (PoolId, u64, bool),
+        bytes: u64,
+    ) -> Option<(usize, usize)> {
         let mut best: Option<(u64, usize, usize)> = None;
         for (at, segment) in self.segments.iter().enumerate() {
             for (index, &(size, buffer)) in segment.blocks.iter().enumerate() {
                 let fits = buffer.is_none() && size >= bytes;
-                let is_of_class = (segment.stream, segment.is_small) == (stream, is_small);
+                let is_of_class =
+                    (segment.pool, segment.stream, segment.is_small) == (pool, stream, is_small);
                 if fits && is_of_class && best.is_none_or(|(best, ..)| size < best) {
                     best = Some((size, at, index));
                 }
@@ -335,30 +343,52 @@ impl Caching {
         }
         best.map(|(_, at, index)| (at, index))
     }
+
+    /// Returns the free segments of a released pool at once.
+    fn drop_released(&mut self) {
+        let released = &self.released;
+        self.segments.retain(|one| {
+            one.blocks.len() > 1 || one.blocks[0].1.is_some() || !released.contains(&one.pool)
+        });
+    }
 }
 
 impl Simulator for Caching {
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        self.allocate_in((0, 0), buffer, stream, bytes)
+    }
+
+    fn allocate_in(
+        &mut self,
+        pool: PoolId,
+        buffer: u64,
+        stream: u64,
+        bytes: u64,
+    ) -> Result<u64, Full> {
         let mib = 1 << 20;
         let bytes = up(bytes, 512);
         let is_small = bytes <= mib;
-        if self.best(stream, is_small, bytes).is_none() {
+        let class = (pool, stream, is_small);
+        self.released.retain(|&one| one != pool);
+        if self.best(class, bytes).is_none() {
             let size = match bytes {
                 _ if is_small => 2 * mib,
                 _ if bytes < 10 * mib => 20 * mib,
                 _ => up(bytes, 2 * mib),
             };
             if self.held() + size > self.capacity {
-                self.segments.retain(|one| one.blocks.len() > 1 || one.blocks[0].1.is_some());
+                self.segments.retain(|one| {
+                    one.blocks.len() > 1 || one.blocks[0].1.is_some() || one.pool != (0, 0)
+                });
             }
             if self.held() + size > self.capacity {
                 return Err(Full);
             }
             let (address, blocks) = (self.next, vec![(size, None)]);
-            self.segments.push(Segment { address, stream, is_small, blocks });
+            self.segments.push(Segment { address, pool, stream, is_small, blocks });
             self.next += size + 1;
         }
-        let (at, index) = self.best(stream, is_small, bytes).unwrap();
+        let (at, index) = self.best(class, bytes).unwrap();
         let Segment { address, blocks, .. } = &mut self.segments[at];
         let left = blocks[index].0 - bytes;
         blocks[index].1 = Some(buffer);
@@ -377,6 +407,17 @@ impl Simulator for Caching {
                 blocks[at].0 += blocks.remove(at + 1).0;
             }
         }
+        self.drop_released();
+    }
+
+    fn release_pool(&mut self, pool: PoolId) {
+        self.released.push(pool);
+        self.drop_released();
+    }
+
+    fn held_by(&self, pool: PoolId) -> Option<u64> {
+        let own = self.segments.iter().filter(|one| one.pool == pool);
+        Some(own.flat_map(|segment| &segment.blocks).map(|block| block.0).sum())
     }
 
     fn taken(&self, buffer: u64) -> u64 {
@@ -395,11 +436,13 @@ impl Simulator for Caching {
 pub(super) struct Expandable {
     pub(super) capacity: u64,
     pub(super) segments: Vec<Expanding>,
+    /// The pools that are released.
+    pub(super) released: Vec<PoolId>,
 }
 
 #[derive(Debug)]
 pub(super) struct Expanding {
-    class: (u64, bool),
+    class: (PoolId, u64, bool),
     /// For each page, `true` if it is mapped.
     pages: Vec<bool>,
     /// Each entry consists of the offset, the size in bytes, and the buffer in the block.
@@ -408,7 +451,11 @@ pub(super) struct Expanding {
 
 impl Expanding {
     fn page(&self) -> u64 {
-        if self.class.1 { 2 << 20 } else { 20 << 20 }
+        if self.class.2 { 2 << 20 } else { 20 << 20 }
+    }
+
+    fn mapped(&self) -> u64 {
+        self.pages.iter().filter(|&&page| page).count() as u64 * self.page()
     }
 
     fn end(&self) -> u64 {
@@ -463,8 +510,19 @@ impl Expanding {
 
 impl Simulator for Expandable {
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        self.allocate_in((0, 0), buffer, stream, bytes)
+    }
+
+    fn allocate_in(
+        &mut self,
+        pool: PoolId,
+        buffer: u64,
+        stream: u64,
+        bytes: u64,
+    ) -> Result<u64, Full> {
         let bytes = up(bytes, 512);
-        let class = (stream, bytes <= 1 << 20);
+        let class = (pool, stream, bytes <= 1 << 20);
+        self.released.retain(|&one| one != pool);
         if !self.segments.iter().any(|one| one.class == class) {
             self.segments.push(Expanding { class, pages: Vec::new(), blocks: Vec::new() });
         }
@@ -478,7 +536,8 @@ impl Simulator for Expandable {
             let lacks =
                 |segment: &Expanding| up(bytes.saturating_sub(segment.free_end()), segment.page());
             if self.held() + lacks(&self.segments[at]) > self.capacity {
-                self.segments.iter_mut().for_each(Expanding::release);
+                let default = self.segments.iter_mut().filter(|one| one.class.0 == (0, 0));
+                default.for_each(Expanding::release);
             }
             let pages = lacks(&self.segments[at]);
             if self.held() + pages > self.capacity {
@@ -508,7 +567,19 @@ impl Simulator for Expandable {
                 block.2 = None;
             }
             segment.merge();
+            if self.released.contains(&segment.class.0) {
+                segment.release();
+            }
         }
+    }
+
+    fn release_pool(&mut self, pool: PoolId) {
+        self.released.push(pool);
+        self.segments.iter_mut().filter(|one| one.class.0 == pool).for_each(Expanding::release);
+    }
+
+    fn held_by(&self, pool: PoolId) -> Option<u64> {
+        Some(self.segments.iter().filter(|one| one.class.0 == pool).map(Expanding::mapped).sum())
     }
 
     fn taken(&self, buffer: u64) -> u64 {
@@ -517,9 +588,6 @@ impl Simulator for Expandable {
     }
 
     fn held(&self) -> u64 {
-        let mapped = |segment: &Expanding| {
-            segment.pages.iter().filter(|&&page| page).count() as u64 * segment.page()
-        };
-        self.segments.iter().map(mapped).sum()
+        self.segments.iter().map(Expanding::mapped).sum()
     }
 }

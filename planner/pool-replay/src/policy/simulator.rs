@@ -8,6 +8,12 @@ pub(super) const ALIGNMENT: u64 = 256;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Full;
 
+/// The ID of a pool in PyTorch's allocator. The default pool is `(0, 0)`, and all others are private.
+pub(crate) type PoolId = (u64, u64);
+
+/// The default pool.
+pub(super) const DEFAULT_POOL: PoolId = (0, 0);
+
 /// An allocator that computes addresses without allocating memory.
 pub(crate) trait Simulator: std::fmt::Debug {
     /// Returns the address of a new buffer.
@@ -16,6 +22,34 @@ pub(crate) trait Simulator: std::fmt::Debug {
     /// Fails if the allocator's rules find no room within the capacity. If the call fails, only
     /// cached memory has changed.
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full>;
+
+    /// Returns the address of a new buffer in a pool. An allocator without private pools ignores the
+    /// pool.
+    ///
+    /// # Errors
+    /// Fails for the same reasons as `allocate`.
+    fn allocate_in(
+        &mut self,
+        pool: PoolId,
+        buffer: u64,
+        stream: u64,
+        bytes: u64,
+    ) -> Result<u64, Full> {
+        let _ = pool;
+        self.allocate(buffer, stream, bytes)
+    }
+
+    /// Releases a private pool. Its segments return to the device once they contain no live buffer.
+    fn release_pool(&mut self, pool: PoolId) {
+        let _ = pool;
+    }
+
+    /// Returns the number of bytes that a pool has taken from the device, or `None` if the allocator
+    /// has no private pools.
+    fn held_by(&self, pool: PoolId) -> Option<u64> {
+        let _ = pool;
+        None
+    }
 
     /// Frees a buffer on a stream. A buffer that does not exist is ignored.
     fn free(&mut self, buffer: u64, stream: u64);

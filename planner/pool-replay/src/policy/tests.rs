@@ -4,14 +4,20 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::simulator::PoolId;
 use super::*;
 
-/// A request, which is an allocation on a stream, or a free of the n-th live buffer on a stream.
+/// A request, which is an allocation in a pool on a stream, a free of the n-th live buffer on a
+/// stream, or the release of a private pool.
 #[derive(Clone, Copy, Debug)]
 enum Request {
-    Allocate(u64, u64),
+    Allocate(PoolId, u64, u64),
     Free(usize, u64),
+    Release(PoolId),
 }
+
+/// The pools of the requests.
+const POOLS: [PoolId; 3] = [(0, 0), (0, 1), (7, 0)];
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let bytes = prop_oneof![
@@ -23,8 +29,13 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
         (9_u64 << 20)..(25 << 20),
     ];
     let request = prop_oneof![
-        3 => (bytes, 0..3_u64).prop_map(|(bytes, stream)| Request::Allocate(bytes, stream)),
-        2 => (any::<usize>(), 0..3_u64).prop_map(|(at, stream)| Request::Free(at, stream)),
+        6 => (0..6_usize, bytes, 0..3_u64).prop_map(|(at, bytes, stream)| {
+            // Half of the buffers are in the default pool.
+            let pool = POOLS.get(at).copied().unwrap_or(POOLS[0]);
+            Request::Allocate(pool, bytes, stream)
+        }),
+        4 => (any::<usize>(), 0..3_u64).prop_map(|(at, stream)| Request::Free(at, stream)),
+        1 => (1..3_usize).prop_map(|at| Request::Release(POOLS[at])),
     ];
     vec(request, 1..120)
 }
@@ -40,9 +51,10 @@ fn agree(
     let mut live: Vec<(u64, u64, u64)> = Vec::new();
     for (number, &request) in (0..).zip(requests) {
         match request {
-            Request::Allocate(bytes, stream) => {
-                let address = simulator.allocate(number, stream, bytes);
-                prop_assert_eq!(address, naive.allocate(number, stream, bytes), "{:?}", request);
+            Request::Allocate(pool, bytes, stream) => {
+                let address = simulator.allocate_in(pool, number, stream, bytes);
+                let expected = naive.allocate_in(pool, number, stream, bytes);
+                prop_assert_eq!(address, expected, "{:?}", request);
                 if let Ok(address) = address {
                     let is_apart = |&(_, low, high): &(u64, u64, u64)| {
                         high <= address || low >= address + bytes
@@ -60,6 +72,15 @@ fn agree(
                 naive.free(buffer, stream);
             }
             Request::Free(..) => {}
+            Request::Release(pool) => {
+                simulator.release_pool(pool);
+                naive.release_pool(pool);
+            }
+        }
+        let of_pools = POOLS.map(|pool| simulator.held_by(pool));
+        prop_assert_eq!(of_pools, POOLS.map(|pool| naive.held_by(pool)), "{:?}", request);
+        if let [Some(first), Some(second), Some(third)] = of_pools {
+            prop_assert_eq!(first + second + third, simulator.held());
         }
         prop_assert_eq!(simulator.held(), naive.held(), "{:?}", request);
     }
@@ -88,13 +109,15 @@ fn simulators(
         0 => (Vec::new(), Vec::new()),
         begun => (vec![0], vec![(0, begun, true, 0, None)]),
     };
+    let caching = naive::Caching { capacity, next, segments: Vec::new(), released: Vec::new() };
+    let expandable = naive::Expandable { capacity, segments: Vec::new(), released: Vec::new() };
     vec![
         (of(Allocator::Bump), Box::new(naive::Bump { capacity, live, held })),
         (of(Allocator::Slots), Box::new(naive::Slots { capacity, slots: Vec::new() })),
         (of(Allocator::Pool), Box::new(naive::RmmPool { capacity, is_unlimited, streams, blocks })),
         (of(Allocator::Arena), Box::new(naive::RmmArena::new(arena))),
-        (of(Allocator::Caching), Box::new(naive::Caching { capacity, next, segments: Vec::new() })),
-        (of(Allocator::Expandable), Box::new(naive::Expandable { capacity, segments: Vec::new() })),
+        (of(Allocator::Caching), Box::new(caching)),
+        (of(Allocator::Expandable), Box::new(expandable)),
     ]
 }
 
@@ -159,6 +182,43 @@ fn arenas_share_superblocks_when_they_are_full() {
     arena.free(2, 2);
     assert_eq!(arena.allocate(5, 3, mib), Ok(0), "stream 1 gives its superblock back");
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
+}
+
+/// A private pool shares no segment with another pool, keeps its segments when memory is short, and
+/// returns them once it is released and they are free.
+#[test]
+fn private_pools_have_their_own_segments() {
+    let mib: u64 = 1 << 20;
+    for allocator in [Allocator::Caching, Allocator::Expandable] {
+        let mut simulator = allocator.simulator(8 * mib, 0).unwrap();
+        let (graph, other) = ((0, 1), (0, 2));
+        let held =
+            |one: &dyn Simulator| [(0, 0), graph, other].map(|pool| one.held_by(pool).unwrap());
+        // Each of these buffers fits in the rest of the first segment.
+        for (number, pool) in (0..).zip([(0, 0), graph, other]) {
+            simulator.allocate_in(pool, number, 0, 1000).unwrap();
+        }
+        assert_eq!(held(&*simulator), [2 * mib; 3], "{allocator:?}");
+        // The free segments of an unreleased pool are kept, and those of the default pool are not.
+        simulator.free(0, 0);
+        simulator.free(1, 0);
+        for number in 3..7 {
+            simulator.allocate_in(other, number, 1, mib).unwrap();
+        }
+        assert_eq!(held(&*simulator), [0, 2 * mib, 6 * mib], "{allocator:?}");
+        assert_eq!(simulator.allocate(7, 0, 1000), Err(Full), "{allocator:?}");
+        simulator.release_pool(graph);
+        assert_eq!(held(&*simulator), [0, 0, 6 * mib], "{allocator:?}");
+        // After a release, a segment is kept until its last buffer is freed.
+        simulator.release_pool(other);
+        assert_eq!(simulator.held(), 6 * mib, "{allocator:?}");
+        simulator.free(2, 0);
+        assert_eq!(held(&*simulator), [0, 0, 4 * mib], "{allocator:?}");
+        // A pool that is used again keeps its segments.
+        simulator.allocate_in(other, 8, 0, 1000).unwrap();
+        simulator.free(8, 0);
+        assert_eq!(held(&*simulator), [0, 0, 6 * mib], "{allocator:?}");
+    }
 }
 
 /// Tests growing buffers. Each buffer is freed after the next buffer has been allocated. With

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::log::{Action, Event, Place};
+use crate::log::{Action, Event, Place, Pool};
 use crate::policy::{Allocator, Full, Simulator};
 
 use super::books::{Books, Change, Live};
@@ -80,6 +80,8 @@ pub(crate) struct Simulation {
     taken_by: HashMap<u64, u64>,
     /// The bytes of live buffers at the peak that exceed the requested bytes.
     pub(crate) padding: u64,
+    /// The maximum number of bytes that each pool held, if the allocator has private pools.
+    pub(crate) held_by: BTreeMap<Pool, u64>,
     /// The first event for which there was no room. The simulation ends at this event.
     pub(crate) failed: Option<Event>,
 }
@@ -95,7 +97,9 @@ impl Simulation {
                 self.taken -= self.taken_by.remove(&live.number).unwrap_or(0);
             }
             Change::Allocated(Live { number, event, .. }) => {
-                let placed = self.simulator.allocate(number, event.stream, event.asked());
+                let Pool(first, second) = event.pool;
+                let pool = (first, second);
+                let placed = self.simulator.allocate_in(pool, number, event.stream, event.asked());
                 if placed == Err(Full) {
                     self.failed = Some(event);
                 } else {
@@ -104,9 +108,22 @@ impl Simulation {
                     self.taken_by.insert(number, taken);
                 }
                 self.held = self.held.max(self.simulator.held());
+                if let Some(held) = self.simulator.held_by(pool) {
+                    let most = self.held_by.entry(event.pool).or_default();
+                    *most = held.max(*most);
+                }
             }
         }
     }
+}
+
+/// The buffers of one pool.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PoolUse {
+    pub(crate) buffers: u64,
+    live: u64,
+    /// The maximum number of bytes that were live at one time.
+    pub(crate) peak: u64,
 }
 
 /// One device of a log.
@@ -120,6 +137,8 @@ pub(crate) struct Device {
     by_size: BTreeMap<(u64, u64), Live>,
     /// The number of allocations on each stream.
     pub(crate) streams: HashMap<u64, u64>,
+    /// The buffers of each pool.
+    pub(crate) pools: BTreeMap<Pool, PoolUse>,
     /// The number of buffers that were freed on a stream other than the one on which they were
     /// allocated.
     pub(crate) freed_elsewhere: u64,
@@ -152,8 +171,17 @@ impl Device {
         let simulation = |&allocator: &Allocator| {
             let simulator = allocator.simulator(capacity, initial)?;
             let (held, taken, padding) = (simulator.held(), 0, 0);
-            let taken_by = HashMap::new();
-            Some(Simulation { allocator, simulator, held, taken, taken_by, padding, failed: None })
+            let (taken_by, held_by) = (HashMap::new(), BTreeMap::new());
+            Some(Simulation {
+                allocator,
+                simulator,
+                held,
+                taken,
+                taken_by,
+                padding,
+                held_by,
+                failed: None,
+            })
         };
         Self {
             books: Books::default(),
@@ -161,6 +189,7 @@ impl Device {
             is_rising: false,
             by_size: BTreeMap::new(),
             streams: HashMap::new(),
+            pools: BTreeMap::new(),
             freed_elsewhere: 0,
             freed_late: 0,
             requested: None,
@@ -184,6 +213,11 @@ impl Device {
         match event.action {
             Action::Fail => self.failures.add(event),
             Action::Reserve | Action::Release => self.reserve(event),
+            Action::ReleasePool => {
+                let Pool(first, second) = event.pool;
+                let running = self.simulations.iter_mut().filter(|one| one.failed.is_none());
+                running.for_each(|one| one.simulator.release_pool((first, second)));
+            }
             _ => {}
         }
         let (mut changes, mut faults) = (Vec::new(), Vec::new());
@@ -231,6 +265,10 @@ impl Device {
         match change {
             Change::Allocated(live) => {
                 *self.streams.entry(event.stream).or_default() += 1;
+                let pool = self.pools.entry(event.pool).or_default();
+                pool.buffers += 1;
+                pool.live += live.event.asked();
+                pool.peak = pool.peak.max(pool.live);
                 self.by_size.insert((live.event.asked(), live.event.address), live);
                 if self.books.bytes() > self.peak.bytes {
                     self.peak.bytes = self.books.bytes();
@@ -241,6 +279,9 @@ impl Device {
             }
             Change::Freed(live) => {
                 self.look_up_peak();
+                if let Some(pool) = self.pools.get_mut(&live.event.pool) {
+                    pool.live -= live.event.asked();
+                }
                 self.by_size.remove(&(live.event.asked(), live.event.address));
                 let is_elsewhere =
                     event.action == Action::Free && event.stream != live.event.stream;

@@ -16,7 +16,7 @@ mod tests;
 pub use outcome::Outcome;
 pub use report::{
     AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
-    HeldInPart, LiveReport, Report,
+    HeldInPart, LiveReport, PoolReport, Report,
 };
 pub use session::Replay;
 

@@ -4,10 +4,10 @@
 use pool_plan::{PlanError, error_chain};
 use serde::Serialize;
 
-use crate::log::{Event, Format, Frames, Stack};
+use crate::log::{Event, Format, Frames, Pool, Stack};
 use crate::policy::Allocator;
 
-use super::device::{Device, MOST_LIFETIMES, NAMED, is_recorded};
+use super::device::{Device, MOST_LIFETIMES, NAMED, PoolUse, is_recorded};
 use super::fault::Fault;
 use super::planned::Planned;
 
@@ -73,6 +73,9 @@ pub struct DeviceReport {
     pub bound: Option<u64>,
     /// The bytes that each allocator would have held.
     pub allocators: Vec<AllocatorReport>,
+    /// The pools of PyTorch's allocator. The list is empty if there is no private pool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolReport>,
     /// The largest buffers that were live at the peak.
     pub largest_at_peak: Vec<BufferReport>,
     /// The buffers that are live at the end.
@@ -135,6 +138,20 @@ pub struct AllocatorReport {
     /// `true` if no plan was attempted, because there are more buffers than the planner supports.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
+}
+
+/// The buffers of one pool of PyTorch's allocator.
+#[derive(Debug, Serialize)]
+pub struct PoolReport {
+    /// The ID of the pool, which is `(0, 0)` for the default pool. All other pools are private pools
+    /// of captured graphs or of `MemPool` objects.
+    pub pool: (u64, u64),
+    /// The number of buffers that were allocated from the pool.
+    pub buffers: u64,
+    /// The maximum number of bytes of the pool that were live at one time.
+    pub peak_live: u64,
+    /// The maximum number of bytes that each allocator with private pools held for the pool.
+    pub held: Vec<(Allocator, u64)>,
 }
 
 /// A buffer.
@@ -308,6 +325,7 @@ pub(crate) fn device(
             _ => None,
         },
         allocators,
+        pools: pools(device),
         largest_at_peak: device.peak.largest.iter().map(|one| buffer(&one.event, frames)).collect(),
         live_at_end,
         failures: device.failures.first.iter().map(|one| event_report(one, frames)).collect(),
@@ -320,6 +338,24 @@ pub(crate) fn device(
             allocators: curves.collect(),
         },
     }
+}
+
+/// Returns the report on each pool, or nothing if all buffers are in the default pool.
+fn pools(device: &Device) -> Vec<PoolReport> {
+    if device.pools.keys().all(|&pool| pool == Pool::DEFAULT) {
+        return Vec::new();
+    }
+    let held = |pool: &Pool| {
+        let all = device.simulations.iter();
+        all.filter_map(|one| Some((one.allocator, *one.held_by.get(pool)?))).collect()
+    };
+    let report = |(pool, one): (&Pool, &PoolUse)| PoolReport {
+        pool: (pool.0, pool.1),
+        buffers: one.buffers,
+        peak_live: one.peak,
+        held: held(pool),
+    };
+    device.pools.iter().map(report).collect()
 }
 
 fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorReport {

@@ -99,7 +99,7 @@ impl Replay {
             devices.entry(event.device).or_insert_with(new).event(event);
         };
         let Told { graph, skipped } =
-            log::read(source, format, &self.selection, &mut frames, &mut sink)?;
+            log::read_by_device(source, format, &self.selection, &mut frames, &mut sink)?;
         is_read();
         let graph = graph.as_ref();
         let report =

@@ -22,7 +22,9 @@ impl Pickle {
     /// treated as another value.
     pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
         match self.resolve(value) {
-            Value::List(list) if list.entries.is_empty() => Some(&list.items),
+            Value::List(list) if list.entries.is_empty() && list.trace.is_none() => {
+                Some(&list.items)
+            }
             _ => None,
         }
     }
@@ -36,6 +38,14 @@ impl Pickle {
         let Value::List(list) = self.resolve(value) else { return None };
         let items = list.items.iter().map(|item| self.entry(item));
         Some(list.entries.iter().map(Some).chain(items))
+    }
+
+    /// Returns the number of a trace whose entries were passed on. Returns `None` for an empty list,
+    /// and `Some(None)` for every other value.
+    pub(crate) fn passed_on(&self, value: &Value) -> Option<Option<u32>> {
+        let Value::List(list) = self.resolve(value) else { return Some(None) };
+        let is_empty = list.items.is_empty() && list.entries.is_empty() && list.trace.is_none();
+        if is_empty { None } else { Some(list.trace) }
     }
 
     /// Returns a dictionary without an action, or `None` for other values.

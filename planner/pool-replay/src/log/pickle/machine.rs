@@ -1,4 +1,5 @@
-//! The stack machine that executes a pickle. Limits on the depth of nesting, on the number of lists
+//! The stack machine that executes a pickle. The entries of traces are stored, or passed on as soon
+//! as they are complete. Limits on the depth of nesting, on the number of lists
 //! and dictionaries, and on the memo bound the memory that a small file can demand.
 
 use std::collections::{HashMap, HashSet};
@@ -14,9 +15,9 @@ use super::value::{Entry, Field, Value};
 
 /// The maximum depth of nested lists and dictionaries.
 const MOST_DEPTH: u8 = 64;
-/// The maximum number of lists and dictionaries. An empty list or dictionary takes one byte in the
-/// file and 48 bytes in memory.
-const MOST_CONTAINERS: u64 = 1 << 25;
+/// The maximum number of lists and dictionaries that are stored at the same time. An empty list or
+/// dictionary takes one byte in the file and about 64 bytes in memory.
+const MOST_CONTAINERS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 25 };
 /// The maximum number of values on the stack that are not yet in a list.
 const MOST_STACK: u64 = 1 << 25;
 /// The maximum number of memo entries that are fetched.
@@ -57,33 +58,91 @@ fn skip_legacy(source: &mut impl BufRead) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Reads a pickle, starting at the position of `source`. `frames` must be new.
-pub(crate) fn read(
-    source: &mut (impl BufRead + Seek),
-    frames: &mut Frames,
-) -> Result<Pickle, LogError> {
-    skip_legacy(source)?;
-    let start = source.stream_position()?;
-    let fetched = fetched(source)?;
-    source.seek(SeekFrom::Start(start))?;
-    Field::register(frames);
-    Machine::new(fetched, frames).run(source)
+/// Receives the number of a trace and the next entry of this trace. Traces are numbered in the
+/// order in which their first entries occur.
+pub(crate) type Take<'a> = dyn FnMut(u32, Entry, &Frames) + 'a;
+
+/// A pickle that can be read several times.
+pub(crate) struct Reader<'a, R> {
+    source: &'a mut R,
+    start: u64,
+    fetched: HashSet<u32>,
 }
 
-/// The state of the second pass.
-struct Machine<'a> {
+impl<'a, R: BufRead + Seek> Reader<'a, R> {
+    /// Checks a pickle, starting at the position of `source`. `frames` must be new.
+    pub(crate) fn new(source: &'a mut R, frames: &mut Frames) -> Result<Self, LogError> {
+        skip_legacy(source)?;
+        let start = source.stream_position()?;
+        let fetched = fetched(source)?;
+        Field::register(frames);
+        Ok(Self { source, start, fetched })
+    }
+
+    /// Reads the pickle, and stores the entries of its traces.
+    pub(crate) fn read(&mut self, frames: &mut Frames) -> Result<Pickle, LogError> {
+        let pickle = self.run(frames, None)?;
+        Ok(pickle.unwrap_or_default())
+    }
+
+    /// Reads the pickle, and passes on the entries of its traces instead of storing them. Returns
+    /// `None` if the entries must be stored, because the pickle contains several references to an
+    /// entry, or mixes entries with other values.
+    pub(crate) fn stream(
+        &mut self,
+        frames: &mut Frames,
+        take: &mut Take<'_>,
+    ) -> Result<Option<Pickle>, LogError> {
+        self.run(frames, Some(take))
+    }
+
+    fn run(
+        &mut self,
+        frames: &mut Frames,
+        take: Option<&mut Take<'_>>,
+    ) -> Result<Option<Pickle>, LogError> {
+        self.source.seek(SeekFrom::Start(self.start))?;
+        Machine::new(&self.fetched, frames, take).run(self.source)
+    }
+}
+
+/// The number of entries after which the items of an unfinished list are passed on. `PyTorch`'s own
+/// pickler appends all entries of a trace with a single opcode.
+const PASSED_ON_EARLY: usize = if cfg!(test) { 3 } else { 1 << 12 };
+
+/// A mark on the stack.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// The number of values below the mark.
+    floor: usize,
+    /// `true` if values above the mark have already been appended to the list below it.
+    is_appended: bool,
+}
+
+/// The state of a pass that builds values.
+struct Machine<'a, 'b> {
     stack: Vec<Value>,
-    marks: Vec<usize>,
+    marks: Vec<Mark>,
     memo: HashMap<u32, Value>,
     memoized: u32,
     containers: u64,
-    fetched: HashSet<u32>,
+    fetched: &'a HashSet<u32>,
     pickle: Pickle,
     frames: &'a mut Frames,
+    /// The function to which entries are passed on, unless they are stored.
+    take: Option<&'a mut Take<'b>>,
+    /// The number of traces whose entries have been passed on.
+    traces: u32,
+    /// `true` if the entries must be stored. The pass then ends.
+    must_store: bool,
 }
 
-impl<'a> Machine<'a> {
-    fn new(fetched: HashSet<u32>, frames: &'a mut Frames) -> Self {
+impl<'a, 'b> Machine<'a, 'b> {
+    fn new(
+        fetched: &'a HashSet<u32>,
+        frames: &'a mut Frames,
+        take: Option<&'a mut Take<'b>>,
+    ) -> Self {
         Self {
             stack: Vec::new(),
             marks: Vec::new(),
@@ -93,10 +152,14 @@ impl<'a> Machine<'a> {
             fetched,
             pickle: Pickle::default(),
             frames,
+            take,
+            traces: 0,
+            must_store: false,
         }
     }
 
-    fn run(mut self, source: &mut impl BufRead) -> Result<Pickle, LogError> {
+    /// Executes all opcodes. Returns `None` if the entries must be stored.
+    fn run(mut self, source: &mut impl BufRead) -> Result<Option<Pickle>, LogError> {
         let mut scanner = Scanner::new(source);
         loop {
             let (opcode, argument) = scanner.next()?;
@@ -113,11 +176,16 @@ impl<'a> Machine<'a> {
                 (None, Argument::Memo(number)) => self.memo(opcode, number),
                 (None, _) => self.step(opcode),
             };
+            // An opcode may lack an operand that was passed on too early.
+            self.must_store |= done.is_err() && self.marks.iter().any(|mark| mark.is_appended);
+            if self.must_store {
+                return Ok(None);
+            }
             done.map_err(|error| scanner.wrong(error))?;
         }
         self.pickle.root =
             self.stack.pop().ok_or_else(|| scanner.wrong(PickleError::Stack { name: "STOP" }))?;
-        Ok(self.pickle)
+        Ok(Some(self.pickle))
     }
 
     /// Executes an opcode without an argument.
@@ -125,7 +193,7 @@ impl<'a> Machine<'a> {
         match opcode {
             Opcode::Proto | Opcode::Frame | Opcode::Stop => Ok(()),
             Opcode::Mark => {
-                self.marks.push(self.stack.len());
+                self.marks.push(Mark { floor: self.stack.len(), is_appended: false });
                 self.check_stack(self.marks.len())
             }
             Opcode::Pop => self.pop("POP").map(drop),
@@ -195,6 +263,7 @@ impl<'a> Machine<'a> {
     }
 
     fn push(&mut self, value: Value) -> Result<(), PickleError> {
+        self.append_early();
         self.stack.push(value);
         self.check_stack(self.stack.len())
     }
@@ -203,9 +272,14 @@ impl<'a> Machine<'a> {
         at_most("values on the stack", length as u64, MOST_STACK)
     }
 
+    /// Returns the number of values below the last mark.
+    fn floor(&self) -> usize {
+        self.marks.last().map_or(0, |mark| mark.floor)
+    }
+
     fn pop(&mut self, name: &'static str) -> Result<Value, PickleError> {
         // Values below a mark cannot be accessed.
-        let floor = self.marks.last().copied().unwrap_or(0);
+        let floor = self.floor();
         if self.stack.len() <= floor {
             return Err(PickleError::Stack { name });
         }
@@ -214,7 +288,8 @@ impl<'a> Machine<'a> {
 
     fn since_mark(&mut self, name: &'static str) -> Result<Vec<Value>, PickleError> {
         let mark = self.marks.pop().ok_or(PickleError::Stack { name })?;
-        Ok(self.stack.split_off(mark))
+        self.must_store |= mark.is_appended && name != "APPENDS";
+        Ok(self.stack.split_off(mark.floor))
     }
 
     fn tuple(&mut self, length: usize) -> Result<(), PickleError> {
@@ -245,7 +320,7 @@ impl<'a> Machine<'a> {
 
     /// Returns the list or dictionary on top of the stack.
     fn top(&mut self, name: &'static str) -> Result<&mut Value, PickleError> {
-        let floor = self.marks.last().copied().unwrap_or(0);
+        let floor = self.floor();
         let wrong = PickleError::Stack { name };
         if self.stack.len() <= floor {
             return Err(wrong);
@@ -261,11 +336,62 @@ impl<'a> Machine<'a> {
     }
 
     fn append(&mut self, name: &'static str, items: Vec<Value>) -> Result<(), PickleError> {
+        let is_entry = |item: &Value| matches!(item, Value::Entry(_));
+        if self.take.is_some() && items.iter().any(is_entry) {
+            self.top(name)?;
+            self.pass_on(self.stack.len() - 1, items);
+            return Ok(());
+        }
         let deepest = items.iter().map(Value::depth).max().unwrap_or(0);
         let Value::List(list) = self.top(name)? else { return Err(PickleError::Stack { name }) };
         list.depth = deeper(list.depth, deepest)?;
+        let is_mixed = list.trace.is_some() && !items.is_empty();
         items.into_iter().for_each(|item| list.push(item));
+        self.must_store |= is_mixed;
         Ok(())
+    }
+
+    /// Passes on entries that are appended to the list at an index of the stack. If the list or an
+    /// item is of another kind, all entries must be stored.
+    fn pass_on(&mut self, list: usize, items: Vec<Value>) {
+        let (Some(Value::List(list)), Some(take)) = (self.stack.get_mut(list), &mut self.take)
+        else {
+            self.must_store = true;
+            return;
+        };
+        if !list.items.is_empty() {
+            self.must_store = true;
+            return;
+        }
+        let trace = *list.trace.get_or_insert_with(|| {
+            self.traces += 1;
+            self.traces - 1
+        });
+        list.depth = list.depth.max(1);
+        for item in items {
+            let Value::Entry(entry) = item else {
+                self.must_store = true;
+                return;
+            };
+            take(trace, *entry, self.frames);
+            self.containers -= 1;
+        }
+    }
+
+    /// Passes on the entries above the last mark if there are many and a list is below the mark.
+    /// The mark remembers this, in case the list is not what the entries are appended to.
+    fn append_early(&mut self) {
+        let floor = self.floor();
+        if self.take.is_none() || self.stack.len() - floor < PASSED_ON_EARLY {
+            return;
+        }
+        let is_trace = matches!(self.stack.last(), Some(Value::Entry(_)));
+        let Some(list) = floor.checked_sub(1).filter(|_| is_trace) else { return };
+        if let (Some(Value::List(_)), Some(mark)) = (self.stack.get(list), self.marks.last_mut()) {
+            mark.is_appended = true;
+            let items = self.stack.split_off(floor);
+            self.pass_on(list, items);
+        }
     }
 
     /// Sets keys of the dictionary on top. The values in `pairs` are alternately keys and values.
@@ -275,9 +401,11 @@ impl<'a> Machine<'a> {
         }
         let mut pairs = pairs.into_iter();
         while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
-            let Value::Text(key) = key else { continue };
-            let Some(field) = Field::of(key) else { continue };
-            self.set_field(name, field, value)?;
+            let field = if let Value::Text(key) = key { Field::of(key) } else { None };
+            match field {
+                Some(field) => self.set_field(name, field, value)?,
+                None => self.containers -= key.containers() + value.containers(),
+            }
         }
         // A dictionary is required even if none of the keys is stored.
         match self.top(name)? {
@@ -311,6 +439,7 @@ impl<'a> Machine<'a> {
         if let Value::Entry(entry) = self.top(name)? {
             set_entry(entry, field, &value, stack);
         }
+        self.containers -= value.containers();
         Ok(())
     }
 

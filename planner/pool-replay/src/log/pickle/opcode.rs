@@ -105,10 +105,21 @@ const ALL: [Opcode; 45] = {
     ]
 };
 
+/// The opcode of each byte.
+const TABLE: [Option<Opcode>; 256] = {
+    let mut table = [None; 256];
+    let mut at = 0;
+    while at < ALL.len() {
+        table[ALL[at] as usize] = Some(ALL[at]);
+        at += 1;
+    }
+    table
+};
+
 impl Opcode {
     /// Returns the opcode that a byte represents.
     pub(crate) fn of(byte: u8) -> Result<Self, PickleError> {
-        if let Some(&opcode) = ALL.iter().find(|&&opcode| opcode as u8 == byte) {
+        if let Some(opcode) = TABLE[usize::from(byte)] {
             return Ok(opcode);
         }
         if let Some(name) = refused(byte) {

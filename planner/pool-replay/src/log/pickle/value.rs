@@ -25,9 +25,10 @@ pub(crate) enum Field {
     Filename,
     Line,
     Name,
+    SegmentPoolId,
 }
 
-const FIELDS: [(Field, &str); 17] = [
+const FIELDS: [(Field, &str); 18] = [
     (Field::Segments, "segments"),
     (Field::DeviceTraces, "device_traces"),
     (Field::Action, "action"),
@@ -45,6 +46,7 @@ const FIELDS: [(Field, &str); 17] = [
     (Field::Filename, "filename"),
     (Field::Line, "line"),
     (Field::Name, "name"),
+    (Field::SegmentPoolId, "segment_pool_id"),
 ];
 
 impl Field {
@@ -107,6 +109,20 @@ impl Value {
         }
     }
 
+    /// Returns the number of lists and dictionaries that this value owns, including itself.
+    pub(super) fn containers(&self) -> u64 {
+        match self {
+            Self::List(list) => {
+                1 + list.entries.len() as u64 + list.items.iter().map(Self::containers).sum::<u64>()
+            }
+            Self::Dict(dict) => {
+                1 + dict.items.iter().map(|(_, value)| value.containers()).sum::<u64>()
+            }
+            Self::Entry(_) => 1,
+            Self::Nothing | Self::Int(_) | Self::Text(_) | Self::Shared(_) => 0,
+        }
+    }
+
     /// Returns the value as an integer.
     pub(crate) fn number(&self) -> Number {
         if let Self::Int(number) = self { *number } else { Number::NotInteger }
@@ -120,6 +136,9 @@ pub(crate) struct List {
     /// The items of a list that contains only trace entries. A trace may contain many entries. If
     /// `entries` is used, `items` is empty.
     pub(super) entries: Vec<Entry>,
+    /// The number of the trace whose entries were passed on instead of stored, if this list is such
+    /// a trace. If `trace` is set, `items` and `entries` are empty.
+    pub(super) trace: Option<u32>,
     pub(super) depth: u8,
 }
 

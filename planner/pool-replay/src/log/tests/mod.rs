@@ -4,6 +4,7 @@
 mod cases;
 mod others;
 mod pickles;
+mod streams;
 mod text;
 
 use std::io::Cursor;

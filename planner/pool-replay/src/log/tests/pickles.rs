@@ -5,35 +5,35 @@ use super::*;
 
 /// A short, hand-made snapshot in the style of `Pickler`, which memoizes a value under an explicit
 /// number.
-struct Pickler(Vec<u8>);
+pub(super) struct Pickler(pub(super) Vec<u8>);
 
 impl Pickler {
-    fn new(protocol: u8) -> Self {
+    pub(super) fn new(protocol: u8) -> Self {
         Self(vec![0x80, protocol])
     }
 
-    fn op(mut self, byte: u8) -> Self {
+    pub(super) fn op(mut self, byte: u8) -> Self {
         self.0.push(byte);
         self
     }
 
-    fn text(mut self, text: &str) -> Self {
+    pub(super) fn text(mut self, text: &str) -> Self {
         self.0.extend([0x8c, u8::try_from(text.len()).unwrap()]);
         self.0.extend(text.as_bytes());
         self
     }
 
-    fn int(mut self, number: i64) -> Self {
+    pub(super) fn int(mut self, number: i64) -> Self {
         self.0.extend([0x8a, 8]);
         self.0.extend(number.to_le_bytes());
         self
     }
 
-    fn put(self, number: u8) -> Self {
+    pub(super) fn put(self, number: u8) -> Self {
         self.op(b'q').op(number)
     }
 
-    fn get(self, number: u8) -> Self {
+    pub(super) fn get(self, number: u8) -> Self {
         self.op(b'h').op(number)
     }
 
