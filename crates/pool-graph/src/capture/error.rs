@@ -96,8 +96,8 @@ pub enum CaptureError {
     },
     /// The arena already belongs to another graph or session.
     #[error(
-        "the arena at {address:#x} already belongs to another graph or session, and two graphs may \
-         run at the same time: use a separate arena for each graph"
+        "the arena at {address:#x} already belongs to another graph or session, which may run at \
+         the same time: use a separate arena for each graph"
     )]
     ArenaInUse {
         /// The start address of the arena.
