@@ -50,6 +50,13 @@
 //! | `half` | `half::f16` as an element, which `Stream::supports` then checks | the `half` crate |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    target_family = "wasm",
+    allow(
+        clippy::arc_with_non_send_sync,
+        reason = "in a browser, wgpu's types belong to one thread, and elsewhere the same code uses several"
+    )
+)]
 
 // The unit tests share support code with the test suite, and this code refers to the crate by its
 // external name.
