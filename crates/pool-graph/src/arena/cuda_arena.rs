@@ -91,9 +91,9 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena is full, or if the alignment is not a power of two. Returns an
-    /// error if the plan specifies a different allocation at this position, or if the arena has
-    /// rejected a [fork](Self::forked) since its last reset. The call also fails if the host cannot
-    /// allocate memory for the records, or if a capture session or its graph is using the arena.
+    /// error if the allocation differs from the planned one, or if the arena has rejected a
+    /// [fork](Self::forked) since its last reset. The call also fails if the host cannot allocate
+    /// memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut ledger = lock_reserved(|| self.shared.ledger.lock(), ArenaLedger::live_mut, ())?;
@@ -123,7 +123,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in the order of the calls, but the work on forked streams does not run in this
+    /// reuses bytes in the order of the calls, but the work on forked streams does not run in that
     /// order. After this error, the caller must discard the capture. The arena rejects all
     /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {

@@ -16,8 +16,8 @@ pub(super) struct ArenaLedger {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset where the planned bytes or the first region starts. Code outside the session uses
-    /// the bytes below this offset.
+    /// The offset of the first planned byte or, without a plan, of the first region. Code outside
+    /// the session uses the bytes below this offset.
     floor: u64,
     /// The offset of the next region that has no planned offset.
     cursor: u64,
@@ -27,7 +27,7 @@ pub(super) struct ArenaLedger {
     /// `true` if an allocation differed from the plan, in which case all later allocations are
     /// placed after the planned bytes.
     off_plan: bool,
-    /// `true` if the arena has rejected a capture because it forks into several streams.
+    /// `true` if the arena has rejected a capture because that capture forks into several streams.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,

@@ -28,8 +28,8 @@ pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later
     /// regions have been deallocated.
     regions: Vec<LiveRegion>,
-    /// The index of the newest live region in each hash-table row. The number of rows is at least
-    /// as large as the number of regions that the list can store.
+    /// The index of the newest live region in each hash-table row. The number of rows is never less
+    /// than the number of regions that the list can store.
     rows: Vec<u32>,
     count: u64,
 }
@@ -146,7 +146,7 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the hash-table row of regions that begin at `offset`, or `None` if the table has no
+    /// Returns the hash-table row for regions that begin at `offset`, or `None` if the table has no
     /// rows.
     fn row(&self, offset: u64) -> Option<usize> {
         // Adjacent regions are stored in different rows.

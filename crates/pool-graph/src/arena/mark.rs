@@ -1,6 +1,6 @@
 //! Arena marks, which store an arena's state at the start of a capture. If the capture fails, the
-//! mark restores this state. During a graph update, the mark makes the update allocate the same
-//! regions as the capture.
+//! mark restores this state. During a graph update, the mark ensures that the update allocates the
+//! same regions as the capture did.
 
 use std::ops::Deref;
 
@@ -31,8 +31,9 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().ledger.lock())?))
     }
 
-    /// Creates a mark. New regions are placed after the bytes in use before the session. This mark
-    /// is suitable only for a graph that never runs concurrently with the arena's other graphs.
+    /// Creates a mark. New regions are placed after the bytes that were in use before the session
+    /// began. This mark is suitable only for a graph that never runs concurrently with the arena's
+    /// other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -43,8 +44,8 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(ledger.anew(policy, floor)))
     }
 
-    /// Returns the number of bytes in use before the session, or 0 if the arena has been reset
-    /// during the session.
+    /// Returns the number of bytes that were in use before the session began, or 0 if the arena has
+    /// been reset during the session.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }

@@ -120,7 +120,7 @@ impl CudaArena<DeviceMemory> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the graph forks although the policy is
+    /// Returns an error if the graph forks even though the policy is
     /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. In both cases, the graph
     /// must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason why a pool or an arena could not fulfill a request. The pool or arena remains usable
+/// The reason a pool or an arena could not fulfill a request. The pool or arena remains usable
 /// after such an error.
 ///
 /// `E` is the error type of the memory source
@@ -73,7 +73,8 @@ pub enum GraphMemoryError<E> {
         /// The error returned by the source.
         source: E,
     },
-    /// The source returned an invalid address. The pool has given this memory back to the source.
+    /// The source returned an invalid address. The pool has already returned this memory to the
+    /// source.
     #[error(
         "the memory source allocated {bytes} bytes at the invalid address {address:#x}: the \
          address must be a nonzero multiple of 256, and the memory must end within the address \
@@ -91,13 +92,13 @@ pub enum GraphMemoryError<E> {
         /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
-    /// The host has too little memory for the records of the pool or arena.
+    /// The host does not have enough memory for the pool's or arena's records.
     #[error(
         "cannot allocate {requested} bytes of host memory for bookkeeping: free some host memory \
          first"
     )]
     Bookkeeping {
-        /// The number of bytes of host memory requested.
+        /// The amount of host memory requested, in bytes.
         requested: usize,
     },
     /// The block belongs to a different pool.
@@ -157,7 +158,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The capacity of the arena in bytes.
         capacity: u64,
-        /// The reason why the arena is too small; it depends on the arena's policy.
+        /// The reason the arena is too small, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
     /// An allocation differs from the planned allocation at the same position.
@@ -167,7 +168,7 @@ pub enum GraphMemoryError<E> {
         Planned(*planned)
     )]
     PlanDiverged {
-        /// The number of allocations since the last reset, not including this allocation.
+        /// The number of allocations since the last reset, not including this one.
         allocation: usize,
         /// The planned size in bytes at this position, or `None` if the plan contains fewer
         /// allocations.

@@ -1,8 +1,9 @@
-//! A check that every node of a graph has an owner. An operation of the capture owns the node that
-//! it added; the node's kind and addresses identify it. A scope owns its kernel launches and any
-//! fills and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes
-//! of the work that it enqueued. A node without an owner comes from code outside the capture, for
-//! example on another thread. The check rejects a graph if one of its nodes has no owner.
+//! A check that every node of a graph has an owner. Each captured operation owns the node that it
+//! added, which is identified by the node's kind and addresses. A scope owns its kernel launches
+//! and any fills and copies that access only the graph's own memory. The caller of `enqueue` owns
+//! all nodes of the work that it enqueued. A node without an owner comes from code outside the
+//! capture, for example on another thread. The check rejects a graph if one of its nodes has no
+//! owner.
 
 use std::collections::HashMap;
 
@@ -105,8 +106,8 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the error for a node without an owner. If the node contains a child graph, the error
-    /// names only the node's kind. The memory is accessed by the child graph and not by the node
-    /// itself.
+    /// names only the node's kind. The child graph, rather than the node itself, accesses the
+    /// memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

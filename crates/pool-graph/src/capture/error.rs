@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session does.
+    /// The stream or the memory belongs to a different device or context than the session.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -103,8 +103,8 @@ pub enum CaptureError {
         /// The start address of the arena.
         address: u64,
     },
-    /// The graphs would share an arena although they run on different streams. Only graphs that run
-    /// on the same stream may share an arena.
+    /// The graphs would share an arena even though they run on different streams. Only graphs that
+    /// run on the same stream may share an arena.
     #[error(
         "the session uses stream {session:#x}, but the graph that shares its arena uses stream \
          {graph:#x}: capture both graphs on the same stream"
@@ -150,8 +150,8 @@ pub enum CaptureError {
         /// branch.
         stream: usize,
     },
-    /// Device views, or a scope between replays, are borrowing the memory. A capture cannot observe
-    /// how device views are used.
+    /// Device views or a scope between replays currently borrow the memory. A capture cannot
+    /// observe how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
@@ -193,8 +193,8 @@ pub enum CaptureError {
         /// The size of the written range in bytes.
         bytes: u64,
     },
-    /// The captured graph leaves two uses of memory that the session owns unordered, although at
-    /// least one of them is a write.
+    /// The captured graph does not order two uses of session-owned memory, although at least one of
+    /// them is a write.
     #[error(
         "two uses of the session's {bytes} bytes at {address:#x} may run at the same time, and at \
          least one of them writes: pass the memory to `enqueue`, so that the capture orders the \
@@ -247,8 +247,8 @@ pub enum CaptureError {
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// During an update, views were dropped in a different order, which gave a temporary a
-    /// different offset than in the graph.
+    /// During an update, a temporary's offset changed because views were dropped in a different
+    /// order.
     #[error(
         "the update moves temporary {temporary} from offset {before} of the arena to offset {now}: \
          drop the views in the same order as before, or capture another graph"
@@ -281,7 +281,7 @@ pub enum CaptureError {
     UnreadableNode {
         /// The kind of the node.
         kind: NodeKind,
-        /// The reason why the node's memory accesses cannot be determined.
+        /// The reason the node's memory accesses cannot be determined.
         reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or code outside the session ended or
@@ -331,8 +331,8 @@ pub enum CaptureError {
         /// The kind of the node.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
-    /// the capture added this node.
+    /// A fill or a copy in the graph accesses memory that the graph does not own. No captured
+    /// operation added this node.
     #[error(
         "a fill or a copy in the graph accesses {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"

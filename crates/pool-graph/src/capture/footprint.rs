@@ -212,7 +212,7 @@ impl Probe {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
-    /// Returns a policy with which an arena follows the plan.
+    /// Returns a policy that makes an arena follow the plan.
     #[must_use]
     pub fn policy(&self) -> ArenaPolicy {
         match &self.plan {

@@ -39,8 +39,8 @@ pub(crate) struct Account {
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if a step of the body has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step does; a dry run cannot
-    /// detect this.
+    /// stream. A device view may add a stream to the capture before any step uses that stream; a
+    /// dry run cannot detect this.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -93,8 +93,8 @@ impl Account {
         }
     }
 
-    /// Closes the account, and moves its memory source and its record to the caller. Consequently,
-    /// a value leaked by the body cannot keep the record or the arena alive.
+    /// Closes the account and returns its memory source and its record. Consequently, a value
+    /// leaked by the body cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (BodyMemory, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let memory = std::mem::replace(&mut self.memory, BodyMemory::Over);
@@ -162,8 +162,8 @@ impl Account {
     }
 
     /// Records the end of a scope or loan in the trace. This method cannot return an error because
-    /// a destructor calls it. If the trace no longer matches the plan, the next step or the end of
-    /// the capture returns an error.
+    /// a destructor calls it. If the trace no longer matches the plan, either the next step or the
+    /// call that ends the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
@@ -216,7 +216,7 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records the current last nodes of some streams as the end of the capture's own work. Returns
+    /// Records the given streams' current last nodes as the end of the capture's own work. Returns
     /// these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
@@ -455,7 +455,7 @@ impl Account {
     /// after this call.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // If the guard of a loan was passed to `mem::forget`, the view is still lent and its region
+        // If a loan's guard was passed to `mem::forget`, the view is still lent and its region
         // stays allocated.
         if let (Some(live), true, false) = (self.memory.live(), region.is_temporary(), region.lent)
         {

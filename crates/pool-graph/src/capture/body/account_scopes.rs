@@ -106,8 +106,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span at
-    /// these nodes.
+    /// Ends the current span of a stream's work at the `after` nodes, and begins the next span
+    /// there.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -161,8 +161,8 @@ impl Account {
         Ok(())
     }
 
-    /// Joins every branch with the first stream, because a capture must end on a single stream.
-    /// Returns an error if a stream contains work that the capture did not add.
+    /// Joins every branch back into the first stream, because a capture must end on a single
+    /// stream. Returns an error if a stream contains work that the capture did not add.
     pub(super) fn join_all(&mut self) -> Result<(), CaptureError> {
         let streams = self.scope_work.len();
         for branch in 1..streams {
@@ -174,8 +174,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all retained regions stay in use for the lifetime of the graph. Regions with a
-    /// forgotten loan also stay in use.
+    /// Records that all retained regions stay in use for the lifetime of the graph. Regions whose
+    /// loan was passed to `mem::forget` also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

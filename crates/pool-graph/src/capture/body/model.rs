@@ -1,6 +1,6 @@
-//! A model of the order of a capture's operations. The model is built from the body's operations
-//! and the waits between its streams, not from the driver's data. A dry run uses only this model. A
-//! capture uses the model to determine which waits are still necessary.
+//! A model of the order in which a capture's operations run. The model is built from the body's
+//! operations and the waits between its streams, not from the driver's data. A dry run uses only
+//! this model. A capture uses the model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 

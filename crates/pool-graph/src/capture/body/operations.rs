@@ -36,7 +36,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both alive.
+            // will keep this memory alive.
             unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -102,7 +102,7 @@ impl Capture<'_> {
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both alive. The graph will own the host buffer as well.
+            // will keep this memory alive. The graph will own the host buffer as well.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })

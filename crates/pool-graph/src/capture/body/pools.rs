@@ -29,9 +29,9 @@ pub(crate) struct Pools {
 /// capture began on a different stream.
 pub(super) struct DryStream {
     // Rust drops fields in declaration order. Dropping the first two fields discards the capture
-    // and destroys the stream. Dropping `_under_way` next lets eager pools wait for the context
-    // again. Finally, dropping `_deferred` destroys the objects whose destruction was deferred
-    // until the end of the capture.
+    // and destroys the stream. Next, dropping `_under_way` allows eager pools to wait for all work
+    // in the context again. Finally, dropping `_deferred` destroys the objects whose destruction
+    // was deferred until the end of the capture.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -52,7 +52,7 @@ impl DryStream {
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // Eager pools must not wait for the whole context, because such a wait would also
+        // Eager pools must not wait for all work in the context, because doing so would also
         // invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?

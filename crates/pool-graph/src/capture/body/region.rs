@@ -21,8 +21,8 @@ pub(crate) struct Region {
     pub(crate) offset: Option<u64>,
     /// The number that the model gave to the operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes at the time when the region was allocated. All uses
-    /// of the region come after these nodes.
+    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
+    /// come after these nodes.
     pub(crate) after: Vec<u64>,
     /// The stream of the last write. Before the first write, this field contains the stream on
     /// which the region was allocated.
@@ -33,7 +33,7 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` if the memory stays in use until the capture ends, as do the blocks of scopes.
+    /// `true` if the memory stays in use until the capture ends, as scope blocks do.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view. Uses of a lent view are not recorded.
     pub(crate) lent: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Uses {
     /// The handles of the last nodes on this stream that use the region. Each node that uses the
     /// region is one of these nodes or precedes one of them. If an operation uses the region, the
     /// list contains that operation's nodes. If the region is lent, the list contains the last
-    /// nodes of the stream; the stream has waited for all users of the view.
+    /// nodes of the stream, which has already waited for all users of the view.
     pub(crate) until: Vec<u64>,
 }
 

@@ -1,6 +1,6 @@
-//! The block sources for the pools of a body. A pool gets its blocks either from the capture's
-//! arena or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe trait
-//! `BlockSource`.
+//! The block sources for the pools of a body. A pool obtains its blocks either from the capture's
+//! arena or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe
+//! `BlockSource` trait.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
@@ -53,7 +53,7 @@ struct Blocks {
     idle: BTreeSet<(u64, u64)>,
 }
 
-/// A block source with a single block: the region of a lent view.
+/// A block source whose only block is a lent view's region.
 pub(crate) struct FromView {
     place: BodyStream,
     address: u64,
@@ -92,8 +92,8 @@ impl FromView {
 }
 
 impl BodyStream {
-    /// Returns an error that the pool can return, and stores the original error for the end of the
-    /// scope. A pool can return only driver errors, so it cannot return the original error.
+    /// Returns an error that the pool can return, and stores the original error until the scope
+    /// ends. A pool can return only driver errors, so it cannot return the original error.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -152,7 +152,7 @@ impl BodyStream {
 }
 
 // SAFETY: all blocks are regions of the arena that start at multiples of 256 and belong to this
-// pool until the capture ends. The pool reuses a freed block only in its stream's order, after all
+// pool until the capture ends. The pool reuses a freed block only in stream order, after all
 // earlier uses of that block. The arena's memory lives as long as the graph. This memory belongs to
 // the context of the session's streams, as was checked when the session received the arena.
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and

@@ -1,5 +1,5 @@
-//! A capture's work on its streams, divided into spans. Each span stores the last nodes of its
-//! stream before and after the span, and the owner of the nodes in between.
+//! A capture's work on its streams, divided into spans. Each span stores its stream's last nodes
+//! before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 

@@ -1,5 +1,5 @@
-//! A body's steps, stored as a sequence of hashes. Comparing the hashes shows at which step a
-//! capture differs from the dry run that its plan was made from.
+//! A body's steps, stored as a sequence of hashes. Comparing the hashes shows the first step at
+//! which a capture differs from the dry run used to create its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -39,7 +39,7 @@ pub(crate) enum Memory {
     Owned(usize),
 }
 
-/// A body's trace, which stores a hash for each step together with all steps before it.
+/// A body's trace, which stores, for each step, a hash of that step and all earlier steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,

@@ -46,8 +46,8 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements == 0
     }
 
-    /// Returns the view's address on the device; the address can be passed to kernels. In a dry
-    /// run, no memory exists at this address.
+    /// Returns the view's device address, which can be passed to kernels. In a dry run, no memory
+    /// exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)

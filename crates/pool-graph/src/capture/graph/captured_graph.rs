@@ -30,11 +30,11 @@ use crate::verify::Verification;
 /// - *The graph owns the memory at every address in its nodes.* In a capture, safe code can use
 ///   only two kinds of views. The first kind refers to the arena, and only graphs on the same
 ///   stream use the arena. The second kind refers to blocks that one of the session's leases keeps
-///   alive. A caller that enqueues other work must use `unsafe` code and guarantees that the memory
-///   used by this work stays valid. The capture detects work that other code enqueued on its
+///   alive. A caller that enqueues other work must use `unsafe` code and must guarantee that the
+///   memory used by this work stays valid. The capture detects work that other code enqueued on its
 ///   streams. To detect such work, the capture records each stream's last nodes. In addition, every
-///   node of the graph must belong to an operation of the capture. No other code can end the
-///   capture and run its graph, because the capture begins on a private stream.
+///   node in the graph must belong to a captured operation. No other code can end the capture and
+///   run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease

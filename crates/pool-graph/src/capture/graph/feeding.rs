@@ -19,7 +19,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// The first call records that this graph writes to the block, because a copy may still be
     /// pending when the call returns. The block remains recorded until the next
-    /// [`update`](Self::update) or the end of the graph.
+    /// [`update`](Self::update), or until the graph is dropped.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -129,8 +129,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // So far the stream has only been checked, and nothing has been recorded. An operation that
-        // is refused because of a capture writes nothing, so it must not mark the block as written.
+        // At this point, the stream has only been checked; nothing has been recorded. An operation
+        // that is refused because of a capture writes nothing, so it must not mark the block as
+        // written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

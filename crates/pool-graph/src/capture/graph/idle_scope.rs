@@ -6,9 +6,9 @@
 //! - The scope's pool uses the graph's stream. As a result, all of the pool's work runs after the
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
 //!   waits for other streams that used the pool's views, even if the body panics.
-//! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
-//!   arena. The arena is marked as lent, and each graph checks this mark while holding a lock. A
-//!   launch holds this lock until the driver call has returned.
+//! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
+//!   arena is marked as lent, and each graph checks this mark while holding a lock. A launch holds
+//!   this lock until the driver call has returned.
 //! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
 //!   outlive the loan.
 

@@ -32,7 +32,7 @@ pub(super) struct Parts {
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
-    /// The graph's uses of its blocks.
+    /// The record of how the graph uses its blocks.
     pub(super) shares: Shares,
 }
 

@@ -51,8 +51,8 @@ pub struct StagingConfig {
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
-/// pool waits for the pending copies of its available buffers. If a ticket is dropped after its
-/// pool, the ticket waits for its own copy.
+/// pool waits for the pending copies of its available buffers to finish. If a ticket is dropped
+/// after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
     /// The available buffers, in the order they were returned. The copies of the buffers at the
     /// front complete first.
@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, but the pool reports the error
-                    // only if it has lost all of its buffers.
+                    // A lost buffer never becomes available again, but the pool reports this only
+                    // if all of its buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -150,7 +150,7 @@ impl StagingPool {
 
 impl ReturnBox {
     /// Allocates a pool's `Arc`; the process aborts if the host is out of memory. This allocation
-    /// has its own function to make the function's name appear in a stack trace.
+    /// has its own function so that the function's name appears in stack traces.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))

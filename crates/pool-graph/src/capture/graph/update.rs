@@ -62,7 +62,7 @@ impl<S> CapturedGraph<S> {
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // So far, the stream has only been checked, because the capture itself reserves it.
+        // The stream is checked but not reserved here, because the capture itself reserves it.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
