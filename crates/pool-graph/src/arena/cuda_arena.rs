@@ -19,8 +19,8 @@ use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
 /// A bump arena for the memory of captured graphs. The arena is a single buffer at a fixed address,
-/// allocated outside the capture. Each region starts at a multiple of 256 and occupies at least 256
-/// bytes, even if its requested size is 0.
+/// allocated outside the capture. Each region starts at a 256-byte boundary and occupies at least
+/// 256 bytes, even if its requested size is 0.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -109,7 +109,7 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
-    /// session or its graph uses the arena, a call to this method updates only the statistics.
+    /// session or its graph uses the arena, this method updates only the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut ledger = self.shared.ledger.lock();
         if ledger.is_given_away() && !self.of_session {
@@ -124,7 +124,7 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
     /// reuses bytes in the order of the calls, but the work on forked streams does not run in that
-    /// order. After this error, the caller must discard the capture. The arena rejects all
+    /// order. If this error occurs, the caller must discard the capture. The arena rejects all
     /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()

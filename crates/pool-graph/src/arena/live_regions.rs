@@ -1,6 +1,6 @@
-//! The live regions of an arena, in allocation order. A hash table maps each offset to the region
-//! that starts at that offset. The caller reserves capacity for the next region before it acquires
-//! the arena's lock.
+//! The live regions of an arena, in allocation order. A hash table maps offsets to the regions that
+//! start there. The caller reserves capacity for the next region before it acquires the arena's
+//! lock.
 
 use std::mem;
 
@@ -90,7 +90,7 @@ impl LiveRegions {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Deallocates the newest live region that begins at `offset`, and returns its size in bytes.
+    /// Deallocates the newest live region that begins at `offset` and returns its size in bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);

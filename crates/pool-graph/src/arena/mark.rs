@@ -58,7 +58,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Returns the arena to the marked state, so that allocations of the same sizes return the same
     /// regions as before. If the arena has been reset since the mark was created, this method
-    /// changes nothing. The owner of the mark also holds a lease, which detects the reset.
+    /// changes nothing. The mark's owner also holds a lease that detects the reset.
     ///
     /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(
@@ -73,7 +73,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 /// Copies the state of an arena. The lock is held only while the state is read, so host memory for
-/// the copy is allocated without the lock.
+/// the copy is allocated without holding the lock.
 fn copy<B: Deref<Target = ArenaLedger>>(
     ledger: impl Fn() -> B,
 ) -> Result<ArenaLedger, NoHostMemory> {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update allocates the same regions as the capture, so it does not affect later
+        // An update allocates the same regions as the capture did, so it does not affect later
         // allocations.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);

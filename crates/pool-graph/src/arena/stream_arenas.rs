@@ -37,7 +37,7 @@ impl InstalledArena {
     }
 }
 
-/// Methods for arenas with memory on a CUDA device.
+/// Methods for arenas whose memory is on a CUDA device.
 impl CudaArena<DeviceMemory> {
     /// Installs this arena on a stream. Code that has only the stream can find the arena with
     /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena stay
@@ -121,8 +121,8 @@ impl CudaArena<DeviceMemory> {
     /// # Errors
     ///
     /// Returns an error if the graph forks even though the policy is
-    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. In both cases, the graph
-    /// must be discarded.
+    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. After either error, the
+    /// graph must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());

@@ -30,7 +30,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// After being rounded up to a multiple of 256, the size exceeds the address space.
+    /// The size, rounded up to a multiple of 256, exceeds the address space.
     #[error(
         "a block of {size} bytes with an alignment of {alignment} bytes exceeds the address space: \
          check how the size was computed"

@@ -2,7 +2,7 @@
 //! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
 //! possible interleavings of threads.
 //!
-//! A thread that holds the lock of a pool or arena runs no user code, makes no driver calls, and
+//! A thread that holds a pool's or arena's lock runs no user code, makes no driver calls, and
 //! allocates no memory.
 
 #[cfg(loom)]

@@ -15,7 +15,7 @@ use super::memory::GraphMemory;
 use crate::base::range::LeasedRange;
 use crate::driver::{Contents, NodeKind};
 
-/// A graph's memory, and the record of its capture.
+/// A graph's memory and the record of its capture.
 pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
@@ -33,10 +33,10 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains the node. A span that began after this first
-    /// span ended cannot own the node.
+    /// For each node, the first span that contains it. A span that began after this first span
+    /// ended cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the last span whose search visited the node.
+    /// For each node, the last span whose search visited it.
     seen: Vec<Option<usize>>,
 }
 
@@ -52,8 +52,8 @@ impl ClosedWorld<'_> {
         stranger.map_or(Ok(()), |node| Err(self.refusal(&nodes, node)))
     }
 
-    /// Returns the nodes that were added between the beginning and the end of a span. The result
-    /// also contains the nodes of nested spans.
+    /// Returns the nodes added between the beginning and the end of a span. The result also
+    /// contains the nodes of nested spans.
     fn nodes_within(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span) -> Vec<usize> {
         let place = |handle: &u64| self.numbers.get(handle).copied();
         for node in span.before.iter().filter_map(place) {

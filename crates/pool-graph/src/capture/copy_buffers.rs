@@ -21,7 +21,7 @@ pub(crate) struct CopyBuffers {
 }
 
 impl CopyBuffers {
-    /// Creates an instance without buffers, and reserves host memory for the first buffer's record.
+    /// Creates an instance without buffers and reserves host memory for the first buffer's record.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { entry: Some(HostEntry::new()?), ..Self::default() })
     }

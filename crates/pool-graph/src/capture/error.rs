@@ -49,7 +49,7 @@ pub enum CaptureError {
         /// The conflicting temporary with the higher number.
         second: TemporaryName,
     },
-    /// The captured graph does not match the layout of its memory.
+    /// The captured graph does not match its memory layout.
     #[error("the graph does not match the layout of its memory")]
     Layout(#[from] LayoutViolation),
     /// The driver refused to update the executable graph.
@@ -124,9 +124,9 @@ pub enum CaptureError {
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle of the stream that the session or the writing graph uses, as a number.
+        /// The handle, as a number, of the stream that the session or the writing graph uses.
         session: u64,
-        /// The handle of the stream that the other graph uses, as a number.
+        /// The handle, as a number, of the stream that the other graph uses.
         graph: u64,
     },
     /// The session does not contain the requested branch.
@@ -206,7 +206,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// The lengths of the source and the destination differ.
+    /// The source and the destination have different lengths.
     #[error(
         "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
     )]
@@ -355,7 +355,7 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including tickets passed to `mem::forget`.
         held: usize,
         /// The number of buffers that belong to no ticket but still have a pending copy. If other
-        /// code has captured a copy from or to the buffer into another graph, the buffer never
+        /// code has captured a copy that uses the buffer into another graph, the buffer never
         /// becomes available again.
         pending: usize,
     },

@@ -159,9 +159,9 @@ impl Probe {
         self.footprint
     }
 
-    /// Returns a record of the body's temporaries that can be written to a file for `pool-plan`.
-    /// The record contains the order of the temporaries, their plan, and the calls that allocated
-    /// them. Returns `None` if the body allocates no temporaries.
+    /// Returns the record of the body's temporaries, in a form that can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
+    /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
     /// The record does not include leased blocks, because they are not part of the plan.
     ///

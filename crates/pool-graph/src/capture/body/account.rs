@@ -1,5 +1,5 @@
-//! A body's account, which holds the body's state while the body runs. The body's capture and the
-//! pools of its scopes [share](super::shared_account) the account.
+//! A body's account, which holds the body's state while the body runs. The body's capture and its
+//! scopes' pools [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -190,8 +190,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Adds the memory of a host argument to the record. The graph retains this memory even if
-    /// copying the argument fails later.
+    /// Adds a host argument's memory to the record. The graph retains this memory even if copying
+    /// the argument fails later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -347,7 +347,7 @@ impl Account {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks that the graph writes to, to prevent graphs on other streams from using
+    /// Records the blocks to which the graph writes, so that graphs on other streams cannot use
     /// them. At this point, every leased block is already recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {

@@ -1,6 +1,6 @@
-//! The account's methods that record scopes and lent views. The capture cannot observe the
-//! individual operations of a scope. The capture therefore records the scope's work as a whole when
-//! the scope ends.
+//! The account's methods that record scopes and lent views. The capture cannot observe a scope's
+//! individual operations. The capture therefore records the scope's work as a whole when the scope
+//! ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -174,8 +174,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all retained regions stay in use for the lifetime of the graph. Regions whose
-    /// loan was passed to `mem::forget` also stay in use.
+    /// Records that all retained regions stay in use for the graph's lifetime. Regions whose loan
+    /// was passed to `mem::forget` also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

@@ -70,7 +70,7 @@ impl<'c> Capture<'c> {
         self.account.open().is_dry()
     }
 
-    /// Returns the first stream of the session, on which the capture begins.
+    /// Returns the session's first stream, on which the capture begins.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
@@ -104,8 +104,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Records an operation, orders its stream after the earlier users of the same memory, and
-    /// enqueues the operation there.
+    /// Records an operation, orders its stream after earlier users of the same memory, and enqueues
+    /// the operation on that stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,

@@ -22,8 +22,8 @@ struct Line {
     begun: bool,
     /// The numbers of the operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each stream of the capture, the number of operations that precede this stream's next
-    /// operation.
+    /// For each of the capture's streams, the number of its operations that precede this stream's
+    /// next operation.
     seen: Vec<usize>,
 }
 

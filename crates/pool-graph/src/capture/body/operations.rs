@@ -108,8 +108,8 @@ impl Capture<'_> {
         Ok(HostArgument { capture, number })
     }
 
-    /// Enqueues work on a stream through cudarc, such as kernel launches and library calls. In a
-    /// dry run, the closure is not called.
+    /// Uses cudarc to enqueue work on a stream, such as kernel launches and library calls. In a dry
+    /// run, the closure is not called.
     ///
     /// # Safety
     ///
@@ -119,8 +119,9 @@ impl Capture<'_> {
     /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
     /// The second condition must hold as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
-    /// with `mem::forget` never ends, and no code waits for its runs. If the graph's state borrows
-    /// memory (`S` is not `'static`), the caller must also ensure that the graph is dropped.
+    /// with `mem::forget` never ends, and no code waits for its runs to finish. If the graph's
+    /// state borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
+    /// dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work

@@ -67,7 +67,7 @@ impl Pools {
     }
 }
 
-/// Returns the configuration for the pools of a capture. Each block is allocated with exactly the
+/// Returns the configuration for a capture's pools. Each block is allocated with exactly the
 /// requested size because the body runs only once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)

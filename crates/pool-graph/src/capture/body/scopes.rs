@@ -60,8 +60,8 @@ impl<'c> Capture<'c> {
     /// **Other streams.** To use a view on another stream of the session, call `view.on(&stream)`.
     /// If that stream is not part of the capture yet, it joins the capture. When the scope ends,
     /// its stream waits for the other stream. The capture rejects streams that do not belong to the
-    /// session. In a dry run, `on` accepts only the streams of scopes. A body that supports dry
-    /// runs therefore opens a scope named `inner` on the branch and calls
+    /// session. In a dry run, `on` accepts only streams that belong to scopes. A body that supports
+    /// dry runs therefore opens a scope named `inner` on the branch and calls
     /// `view.on(inner.context().stream())`.
     ///
     /// **Kernels.** The graph keeps functions launched with `scope.launch` alive, so the caller may

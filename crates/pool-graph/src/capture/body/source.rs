@@ -156,8 +156,8 @@ impl BodyStream {
 // earlier uses of that block. The arena's memory lives as long as the graph. This memory belongs to
 // the context of the session's streams, as was checked when the session received the arena.
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
-// never executed. The capture's `KeptValues` own each launched function. `owner` returns the number
-// of the capture. The account's lock is held only while the account is read or changed, and no
+// never executed. The capture's `KeptValues` own each launched function. `owner` returns the
+// capture's number. The account's lock is held only while the account is read or changed, and no
 // method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {

@@ -26,8 +26,8 @@ pub(crate) enum NodeOwner {
     Caller,
 }
 
-/// A node added by an operation. The node's kind and the memory in its parameters are stored with
-/// it.
+/// A node added by an operation. The value stores the node's kind and the memory ranges in the
+/// node's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

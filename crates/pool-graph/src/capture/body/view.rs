@@ -91,7 +91,7 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use, and the number of elements. If the first use is on
+        /// Returns the stream of the first use and the number of elements. If the first use is on
         /// the session's first stream, the stream is `None`.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }

@@ -63,8 +63,8 @@ use crate::verify::Verification;
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.
-/// - *Copies that feed the graph without waiting run on the same stream.* The only host memory that
-///   the driver uses in these copies belongs to buffers of a [`StagingPool`](crate::StagingPool).
+/// - *Copies that feed the graph without waiting run on the same stream.* In these copies, the
+///   driver accesses no host memory except the buffers of a [`StagingPool`](crate::StagingPool).
 ///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The
 ///   graph retains the copied blocks and their leases until the copies have completed. If a ticket
 ///   is passed to `mem::forget`, its buffer is never reused.
@@ -316,14 +316,14 @@ impl<S> CapturedGraph<S> {
         self.footprint
     }
 
-    /// Returns a record of the graph's temporaries that can be written to a file for `pool-plan`.
-    /// The record contains the order of the temporaries, their offsets in the arena, and the calls
-    /// that allocated them. Returns `None` if the graph has no temporaries. A
+    /// Returns the record of the graph's temporaries, in a form that can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their offsets in the arena,
+    /// and the calls that allocated them. Returns `None` if the graph has no temporaries. A
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
     /// and other code may use the bytes before the temporaries. The record contains no offsets if
-    /// temporaries may share bytes only because of an order that the verifier found in the graph.
+    /// sharing bytes is safe only because of an order that the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
@@ -368,8 +368,8 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
         // If the host cannot wait for a run, the run may still use the state later. The destructor
-        // therefore tries to wait twice. If both attempts fail, the state is leaked, because the
-        // queue of deferred frees cannot store it.
+        // therefore makes two attempts to wait. If both attempts fail, the state is leaked, because
+        // the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

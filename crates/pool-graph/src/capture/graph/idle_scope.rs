@@ -119,8 +119,8 @@ impl IdlePool {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // If the driver cannot make the pool's stream wait, the host waits for the whole context
-        // instead.
+        // If the driver cannot make the pool's stream wait, the host waits for all work in the
+        // context to finish.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
             // The memory stays lent forever because pending work may still use it.

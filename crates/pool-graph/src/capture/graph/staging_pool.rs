@@ -66,7 +66,7 @@ pub struct StagingPool {
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The list of returned buffers, with enough capacity for all of the pool's buffers.
+/// The list of returned buffers, which has capacity for all of the pool's buffers.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
@@ -213,7 +213,7 @@ impl TakenBuffer {
 }
 
 /// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, the
-/// destructor waits for the copies and frees the buffer.
+/// destructor waits for the copies to finish and then frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();
@@ -221,8 +221,8 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // The lock is released before the buffer is freed because freeing the buffer may wait for
-        // its copies.
+        // The lock is released before the buffer is freed because freeing the buffer may block
+        // until its copies finish.
         drop(inbox);
         drop(buffer);
     }
