@@ -1,5 +1,5 @@
-//! The arena of a capture. An arena is a single buffer allocated before the capture begins. The
-//! capture allocates regions by advancing an offset into this buffer.
+//! A capture's arena. An arena is a single buffer allocated before the capture begins. The capture
+//! allocates regions by advancing an offset into this buffer.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The live regions of an arena, in allocation order. A hash table maps offsets to the regions that
+//! An arena's live regions, in allocation order. A hash table maps offsets to the regions that
 //! start there. The caller reserves capacity for the next region before it acquires the arena's
 //! lock.
 
@@ -21,8 +21,8 @@ struct LiveRegion {
     is_live: bool,
 }
 
-/// The live regions of an arena. If several planned regions start at the same offset, a lookup
-/// finds the newest one.
+/// An arena's live regions. If several planned regions start at the same offset, a lookup finds the
+/// newest one.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later

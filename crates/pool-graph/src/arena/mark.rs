@@ -72,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, so host memory for
-/// the copy is allocated without holding the lock.
+/// Copies an arena's state. The lock is held only while the state is read, so host memory for the
+/// copy is allocated without holding the lock.
 fn copy<B: Deref<Target = ArenaLedger>>(
     ledger: impl Fn() -> B,
 ) -> Result<ArenaLedger, NoHostMemory> {

@@ -22,14 +22,14 @@ pub struct ArenaStats {
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The maximum of `live_bytes`. An arena needs at least this capacity to serve the same
-    /// allocations.
+    /// The highest value that `live_bytes` has reached. An arena needs at least this capacity to
+    /// serve the same allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
     /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
-    /// The number of deallocation calls, over the arena's lifetime, whose address was not the start
+    /// The number of deallocation calls during the arena's lifetime whose address was not the start
     /// of a live region.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.

@@ -143,7 +143,7 @@ pub enum GraphMemoryError<E> {
          from the capture, or create another arena"
     )]
     ArenaInUse {
-        /// The start address of the arena.
+        /// The arena's start address.
         address: u64,
     },
     /// The arena is full.
@@ -156,7 +156,7 @@ pub enum GraphMemoryError<E> {
         requested: u64,
         /// The offset in bytes where the next region would have started.
         used: u64,
-        /// The capacity of the arena in bytes.
+        /// The arena's capacity in bytes.
         capacity: u64,
         /// The reason the arena is too small, which depends on the arena's policy.
         shortage: ArenaShortage,
@@ -177,7 +177,7 @@ pub enum GraphMemoryError<E> {
         requested: u64,
     },
     /// The capture forks, but its arena has already reused bytes by rewinding. Several forked
-    /// streams may use the reused bytes at the same time.
+    /// streams may access the reused bytes at the same time.
     #[error(
         "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
          streams could use the same bytes at once: discard the capture, and use an arena with the \

@@ -100,7 +100,7 @@ pub enum CaptureError {
          run at the same time: use a separate arena for each graph"
     )]
     ArenaInUse {
-        /// The start address of the arena.
+        /// The arena's start address.
         address: u64,
     },
     /// The graphs would share an arena even though they run on different streams. Only graphs that
@@ -235,14 +235,14 @@ pub enum CaptureError {
     },
     /// The body's steps differ from the steps that it must repeat. A capture must repeat the steps
     /// of the dry run from which its plan was made. An update must repeat the steps of the captured
-    /// body. A step also differs if it uses a different block or writes to a block that was only
-    /// read before.
+    /// body. A step also differs if it uses a different block or writes to a block that was
+    /// previously only read.
     #[error(
         "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
          steps: probe or capture the current body again"
     )]
     Diverged {
-        /// The number of the first different step, counted from 1.
+        /// The number of the first step that differs, counted from 1.
         step: usize,
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
@@ -256,9 +256,9 @@ pub enum CaptureError {
     Moved {
         /// The number of the temporary, counted from 0.
         temporary: usize,
-        /// The offset of the temporary in the captured graph.
+        /// The temporary's offset in the captured graph.
         before: u64,
-        /// The offset of the temporary in the update.
+        /// The temporary's offset in the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -279,7 +279,7 @@ pub enum CaptureError {
          kernels, fills and copies, or run the work outside the graph"
     )]
     UnreadableNode {
-        /// The kind of the node.
+        /// The node's kind.
         kind: NodeKind,
         /// The reason the node's memory accesses cannot be determined.
         reason: UnreadableReason,
@@ -298,7 +298,7 @@ pub enum CaptureError {
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
     )]
     Invalidated {
-        /// The mode of the capture.
+        /// The capture's mode.
         mode: CaptureMode,
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
@@ -320,15 +320,15 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// This node was not added by any operation, scope, or [enqueued](crate::Capture::enqueue) work
-    /// of the capture. Either other code added the node, or a scope added a node of an unsupported
-    /// kind.
+    /// This node was not added by any of the capture's operations, scopes, or
+    /// [enqueued](crate::Capture::enqueue) work. Either other code added the node, or a scope added
+    /// a node of an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or stop other threads from using the session's streams"
     )]
     ForeignNode {
-        /// The kind of the node.
+        /// The node's kind.
         kind: NodeKind,
     },
     /// A fill or a copy in the graph accesses memory that the graph does not own. No captured

@@ -23,8 +23,8 @@ use crate::driver::KeptValues;
 
 /// The state of a running body.
 pub(crate) struct Account {
-    /// The streams of the session. The capture begins on the first stream, and the other streams
-    /// are branches.
+    /// The session's streams. The capture begins on the first stream, and the other streams are
+    /// branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
@@ -263,7 +263,7 @@ impl Account {
     }
 
     /// Adds a stream to the capture before the stream's first step. Work on this stream follows the
-    /// current work of the session's first stream.
+    /// current work on the session's first stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -306,7 +306,7 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation, and orders its stream after the streams that previously used the same
+    /// Records an operation and orders its stream after the streams that previously used the same
     /// memory.
     pub(super) fn prepare_operation(
         &mut self,
@@ -370,7 +370,7 @@ impl Account {
         lent.map_or(Ok(()), |region| Err(CaptureError::Lent { address: region.address }))
     }
 
-    /// Returns the address of a region.
+    /// Returns a region's address.
     pub(super) fn address(&self, region: usize) -> u64 {
         self.record.regions[region].address
     }

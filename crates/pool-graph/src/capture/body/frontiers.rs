@@ -10,7 +10,7 @@ use pool_driver::cudarc::driver::CudaStream;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, CaptureObserver, StreamPosition};
 
-/// The last nodes on each stream of a capture.
+/// The last nodes on each of a capture's streams.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
     observer: CaptureObserver,

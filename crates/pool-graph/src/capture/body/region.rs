@@ -24,8 +24,8 @@ pub(crate) struct Region {
     /// The handles of the stream's last nodes when the region was allocated. All uses of the region
     /// come after these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write. Before the first write, this field contains the stream on
-    /// which the region was allocated.
+    /// The stream that last wrote to the region. Before the first write, this field contains the
+    /// stream on which the region was allocated.
     pub(crate) writer: usize,
     /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,

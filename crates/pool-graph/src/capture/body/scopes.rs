@@ -52,7 +52,7 @@ impl<'c> Capture<'c> {
     /// In a scope, code can access the graph's blocks and the capture's temporaries through
     /// [`lend`](Self::lend).
     ///
-    /// A scope and its views do not support `copy_to_vec`, `copy_to_host`, `copy_from_host`, and
+    /// A scope and its views do not support `copy_to_vec`, `copy_to_host`, `copy_from_host`, or
     /// `acquire_from`. These operations fail with [`CudaError::Capturing`], because they wait for
     /// the device or access host memory that the graph does not own. Instead of `copy_from_host`
     /// and `acquire_from`, use the capture's [`copy_from_host`](Self::copy_from_host) method.

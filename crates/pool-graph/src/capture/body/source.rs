@@ -1,5 +1,5 @@
-//! The block sources for the pools of a body. A pool obtains its blocks either from the capture's
-//! arena or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe
+//! The block sources for a body's pools. A pool obtains its blocks either from the capture's arena
+//! or from a lent view. In this crate, only this module implements `pool-cuda`'s unsafe
 //! `BlockSource` trait.
 //!
 //! The safety proofs in this module rely on four facts:
@@ -157,8 +157,8 @@ impl BodyStream {
 // the context of the session's streams, as was checked when the session received the arena.
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
 // never executed. The capture's `KeptValues` own each launched function. `owner` returns the
-// capture's number. The account's lock is held only while the account is read or changed, and no
-// method uses the pool.
+// capture's number. The account's lock is held only while the account is read or changed. None of
+// these methods uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -197,9 +197,9 @@ unsafe impl BlockSource for FromArena {
 
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
 // function. Work from a dry run is never executed. The only block is the region with which this
-// source was created, and only the view that the pool returns uses it. The pool requests one word
-// more than the view needs. The block may be one word too short, but no work accesses memory beyond
-// the end of the view.
+// source was created. Only the view that the pool returns uses this block. The pool requests one
+// word more than the view needs. The block may be one word too short, but no work accesses memory
+// beyond the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

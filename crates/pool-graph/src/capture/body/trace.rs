@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::base::block::BlockId;
 
-/// A single step of a body.
+/// A single step in a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BodyStep {
     /// The body allocated a temporary.

@@ -116,7 +116,7 @@ impl sealed::Temporary for (CaptureStream, usize) {
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
     /// session's first stream, or must follow the current work on that stream. If you first use the
-    /// temporary on another stream, pass `(stream, elements)`. The contents of the temporary are
+    /// temporary on another stream, pass `(stream, elements)`. The temporary's contents are
     /// unspecified.
     ///
     /// # Errors

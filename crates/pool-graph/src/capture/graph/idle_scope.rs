@@ -140,7 +140,7 @@ impl Drop for IdlePool {
 
 /// A block source for the pool of a scope between replays.
 struct IdleArena {
-    /// The start address of the arena.
+    /// The arena's start address.
     address: u64,
     blocks: RefCell<Blocks>,
 }
@@ -165,8 +165,8 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena has too
-    /// little space.
+    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena does not
+    /// have enough space.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
