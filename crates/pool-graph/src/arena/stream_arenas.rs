@@ -90,9 +90,9 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Removes the arena from its stream. This method must be called before the capture ends.
-    /// Afterwards, [`check_graph`](Self::check_graph) checks whether the captured graph may be
-    /// replayed.
+    /// Removes the arena from its stream. This method must be called before the capture ends. After
+    /// the capture has ended, [`check_graph`](Self::check_graph) checks whether the captured graph
+    /// may be replayed.
     ///
     /// # Errors
     ///

@@ -102,7 +102,7 @@ impl Capture<'_> {
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep this memory alive. The graph will own the host buffer as well.
+            // will keep this memory alive. The graph will also own the host buffer.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
@@ -131,9 +131,9 @@ impl Capture<'_> {
     ///
     /// The modules of all launched kernels must stay loaded as long as the graph lives. The modules
     /// may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has replaced
-    /// the work. The same applies to everything else that a replay uses, such as a library handle
-    /// with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a clone of a
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// the work. The same rule applies to everything else that a replay uses, such as a library
+    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
+    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -149,9 +149,9 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until none of this capture's graphs can run anymore. Examples are a
-    /// cuBLAS handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction),
-    /// whose module the driver would otherwise unload. The capture keeps functions launched with
+    /// Keeps a value alive until this capture's graphs can no longer run. Examples are a cuBLAS
+    /// handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose
+    /// module the driver would otherwise unload. The capture keeps functions launched with
     /// [`Launch::launch`](pool_cuda::Launch::launch) alive automatically.
     ///
     /// The value is dropped after the driver has destroyed the graph and the executable graph. The

@@ -4,8 +4,8 @@
 //!
 //! The safety proofs in this module rely on four facts:
 //!
-//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and
-//!   the blocks therefore stays valid as long as the capture's work may run. The work of a failed
+//! - **The graph owns the arena** and keeps the leased blocks alive. The arena's and the blocks'
+//!   memory therefore stays valid as long as the capture's work may run. The work of a failed
 //!   capture never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
 //!   region is not returned to the arena, and the account records that it is in use. Therefore, no
@@ -144,7 +144,7 @@ impl BodyStream {
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
         // SAFETY: the caller guarantees that the range may be written, and the graph owns its
-        // memory. The graph will own the host buffer as well, so the buffer outlives the copy.
+        // memory. The graph will also own the host buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())

@@ -56,10 +56,10 @@ use crate::verify::Verification;
 ///   that share bytes.
 /// - *An update takes effect either completely or not at all.* An update is a separate capture that
 ///   uses the graph's memory. The update's body performs the same steps as before, and the result
-///   is verified in the same way. The old nodes and their host memory are destroyed only when no
-///   run uses them. At that point, all earlier runs have completed, and all later runs use the new
-///   nodes. If the driver does not report whether the update took place, the graph retains the host
-///   memory of both the old and the new nodes.
+///   is verified in the same way as the original capture. The old nodes and their host memory are
+///   destroyed only when no run uses them. At that point, all earlier runs have completed, and all
+///   later runs use the new nodes. If the driver does not report whether the update took place, the
+///   graph retains the host memory of both the old and the new nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.

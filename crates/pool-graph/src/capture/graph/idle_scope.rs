@@ -68,8 +68,8 @@ impl<S> CapturedGraph<S> {
     /// method returns the number of available bytes. If another scope between replays is open, the
     /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
     /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
-    /// the graph's stream cannot wait for the other streams, none of the arena's graphs can be
-    /// replayed anymore.
+    /// the graph's stream cannot wait for the other streams, the arena's graphs can no longer be
+    /// replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
