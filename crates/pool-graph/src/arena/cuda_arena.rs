@@ -43,7 +43,7 @@ pub struct CudaArena<M: MemorySource = DeviceMemory> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Allocates an arena of `capacity` bytes, rounded up to a multiple of 256.
+    /// Allocates an arena whose size is `capacity` bytes, rounded up to a multiple of 256.
     ///
     /// # Errors
     ///

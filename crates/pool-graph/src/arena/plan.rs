@@ -37,8 +37,8 @@ pub struct ArenaPlan {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
-    /// Two buffers overlap although they are in use at the same time, or the list of offsets does
-    /// not match the problem.
+    /// Two buffers overlap even though they are in use at the same time, or the list of offsets
+    /// does not match the problem.
     #[error("the plan is not a valid solution to its problem")]
     Invalid(#[source] Violation),
     /// An offset is not a multiple of 256. The problem's buffers must have an alignment of 256.

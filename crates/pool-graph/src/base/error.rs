@@ -41,7 +41,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The request would exceed the pool's maximum, even if all idle chunks were freed.
+    /// The request would exceed the pool's maximum size, even if all idle chunks were freed.
     #[error(
         "allocating {requested} bytes would exceed the pool's maximum of {capacity} bytes, because \
          {reserved} bytes are reserved and {used} of them are in use: raise the maximum, or return \
@@ -54,7 +54,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
-        /// The pool's maximum in bytes.
+        /// The pool's maximum size in bytes.
         capacity: u64,
     },
     /// The source is out of memory, even after all of this pool's idle chunks have been freed.

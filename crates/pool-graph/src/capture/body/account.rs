@@ -38,7 +38,7 @@ pub(crate) struct Account {
     /// The first error that a failed call could not return to its caller. Either the error occurred
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
-    /// For each stream, `true` if a step of the body has used it or made it wait for another
+    /// For each stream, `true` if one of the body's steps has used it or made it wait for another
     /// stream. A device view may add a stream to the capture before any step uses that stream; a
     /// dry run cannot detect this.
     entered: Vec<bool>,

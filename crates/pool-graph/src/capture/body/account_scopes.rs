@@ -144,7 +144,7 @@ impl Account {
     }
 
     /// Returns the streams that may receive nodes while the scopes' pools are dropped. While a pool
-    /// is being dropped, it may make one stream wait for another without informing this account.
+    /// is being dropped, it may make one stream wait for another without notifying this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();

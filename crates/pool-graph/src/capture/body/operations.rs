@@ -151,8 +151,8 @@ impl Capture<'_> {
 
     /// Keeps a value alive until this capture's graphs can no longer run. Examples are a cuBLAS
     /// handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose
-    /// module the driver would otherwise unload. The capture keeps functions launched with
-    /// [`Launch::launch`](pool_cuda::Launch::launch) alive automatically.
+    /// module the driver would otherwise unload. The capture automatically keeps functions launched
+    /// with [`Launch::launch`](pool_cuda::Launch::launch) alive.
     ///
     /// The value is dropped after the driver has destroyed the graph and the executable graph. The
     /// value may be dropped on any thread, but only while no session is capturing. An

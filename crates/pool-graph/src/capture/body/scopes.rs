@@ -57,11 +57,11 @@ impl<'c> Capture<'c> {
     /// the device or access host memory that the graph does not own. Instead of `copy_from_host`
     /// and `acquire_from`, use the capture's [`copy_from_host`](Self::copy_from_host) method.
     ///
-    /// **Other streams.** To use a view on another stream of the session, call `view.on(&stream)`.
-    /// If that stream is not part of the capture yet, it joins the capture. When the scope ends,
-    /// its stream waits for the other stream. The capture rejects streams that do not belong to the
-    /// session. In a dry run, `on` accepts only streams that belong to scopes. A body that supports
-    /// dry runs therefore opens a scope named `inner` on the branch and calls
+    /// **Other streams.** To use a view on another of the session's streams, call
+    /// `view.on(&stream)`. If that stream is not part of the capture yet, it joins the capture.
+    /// When the scope ends, its stream waits for the other stream. The capture rejects streams that
+    /// do not belong to the session. In a dry run, `on` accepts only streams that belong to scopes.
+    /// A body that supports dry runs therefore opens a scope named `inner` on the branch and calls
     /// `view.on(inner.context().stream())`.
     ///
     /// **Kernels.** The graph keeps functions launched with `scope.launch` alive, so the caller may
@@ -129,8 +129,7 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body may have failed with an error from the scope's pool that does not contain
-            // the original reason.
+            // The body may have failed with a pool error that does not contain the original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };

@@ -14,8 +14,8 @@
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
 //!   capture fails.
-//! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
-//!   whose capture is discarded.
+//! - **Work recorded in a dry run never runs**, because the pools of a dry run use a stream whose
+//!   capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

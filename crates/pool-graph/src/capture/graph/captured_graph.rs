@@ -46,7 +46,7 @@ use crate::verify::Verification;
 ///   that time, the state and the leases are dropped immediately. The driver's objects are
 ///   destroyed only after that capture has ended. If the stream cannot be synchronized, nothing is
 ///   freed. Synchronization fails while the stream is being captured explicitly, or if the driver
-///   returns an error although the context still exists.
+///   returns an error even though the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///   different streams may share a block only if none of them writes to it. The capture checks this
@@ -254,7 +254,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device, so that the first launch does not have to.
+    /// Uploads the graph's launch data to the device, so that the first launch does not have to
+    /// upload it.
     ///
     /// # Errors
     ///

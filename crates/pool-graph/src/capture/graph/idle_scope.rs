@@ -34,8 +34,8 @@ impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
     /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
     /// needs no additional device memory. The scope's memory is valid only until the closure
-    /// returns. Store data that must live longer in [leased](crate::CaptureSession::lease) or
-    /// [owned](crate::CaptureSession::own_mut) memory.
+    /// returns. If data must outlive the closure, store it in
+    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
@@ -132,8 +132,8 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, the error cannot be returned to a caller. `end` leaks the loan if
-        // pending work may still use the memory, so the graphs can never run again.
+        // If the body panicked, the error cannot be returned to a caller. If pending work may still
+        // use the memory, `end` leaks the loan, and the graphs can never run again.
         let _unwinding = self.end();
     }
 }

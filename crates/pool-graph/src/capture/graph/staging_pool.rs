@@ -1,14 +1,14 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
 //! when it is created, and reuses them in the order they are returned. The buffers are
-//! [`PageLocked`] values from `pool-driver` that detect when a copy has ended. `pool-cuda`'s staged
-//! copies also use this type. Once the pool exists, none of its methods allocates a buffer or waits
-//! for one.
+//! [`PageLocked`] values from `pool-driver`, which detect when a copy has ended. `pool-cuda`'s
+//! staged copies also use this type. Once the pool exists, none of its methods allocates a buffer
+//! or waits for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
-//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping
-//! the owner of a buffer returns the buffer to the pool, even if a copy is still pending. If the
-//! owner is passed to `mem::forget`, the buffer is never reused. The lock on the list of returned
-//! buffers is held only while buffers are added or removed.
+//! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
+//! buffer's owner returns the buffer to the pool, even if a copy is still pending. If the owner is
+//! passed to `mem::forget`, the buffer is never reused. The lock on the list of returned buffers is
+//! held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer with no pending copies. This call neither waits nor allocates memory.
+    /// Takes a buffer that has no pending copies. This call neither waits nor allocates memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
