@@ -161,7 +161,7 @@ pub enum GraphMemoryError<E> {
         /// The reason the arena is too small, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
-    /// An allocation differs from the planned allocation at the same position.
+    /// An allocation differs from the one planned at the same position.
     #[error(
         "allocation {allocation} requests {requested} bytes{}: plan again from a run that makes \
          the same allocations",

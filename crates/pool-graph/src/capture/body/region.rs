@@ -174,8 +174,8 @@ impl Region {
         }
     }
 
-    /// Records that all uses of the region end at the last nodes of a stream. The individual uses
-    /// have not been recorded.
+    /// Records that all uses of the region end at a stream's last nodes. The individual uses have
+    /// not been recorded.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);

@@ -46,8 +46,8 @@ impl<'c> Capture<'c> {
     /// capture does not record which kernels use the block. If the pool frees a block during a call
     /// to `trim` or because a slot grows, only this pool can reuse the block. The result of a
     /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
-    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
-    /// temporaries that are not in use at the same time can share bytes.
+    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory than a scope,
+    /// because temporaries that are not in use at the same time can share bytes.
     ///
     /// In a scope, code can access the graph's blocks and the capture's temporaries through
     /// [`lend`](Self::lend).

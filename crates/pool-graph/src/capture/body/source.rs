@@ -143,7 +143,7 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller guarantees that the range may be written, and the graph owns its
+        // SAFETY: the caller guarantees that the range may be written. The graph owns the range's
         // memory. The graph will also own the host buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);

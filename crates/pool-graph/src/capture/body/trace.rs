@@ -25,11 +25,11 @@ pub(crate) enum BodyStep {
 }
 
 /// A name for memory that a step uses. The name is unique within the body and stays the same in
-/// every run of the body.
+/// every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// A temporary, or a block of a scope. Temporaries and scope blocks share one sequence of
-    /// numbers that starts at 0.
+    /// A temporary or a scope's block. Temporaries and scope blocks share one sequence of numbers
+    /// that starts at 0.
     Temporary(usize),
     /// A block of a graph memory pool. A step that uses a different block counts as a different
     /// step, because graphs may share blocks.
@@ -56,7 +56,7 @@ impl Trace {
         self.after.len()
     }
 
-    /// Returns the number of the first step in which two traces differ. Steps are numbered from 1.
+    /// Returns the number of the first step at which two traces differ. Steps are numbered from 1.
     /// If one trace is a prefix of the other, the first extra step counts as different.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);

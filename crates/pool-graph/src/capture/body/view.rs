@@ -20,7 +20,7 @@ use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_ow
 /// A view of device memory in a capture's body. The memory is either a temporary or a block that
 /// the graph retains. A temporary's bytes may be reused after its view is dropped.
 ///
-/// A view stores an address and a length. Dropping the view ends the use of its memory.
+/// A view stores an address and a length. When the view is dropped, its memory is no longer in use.
 #[must_use]
 pub struct CaptureView<'c, T> {
     pub(crate) capture: &'c Capture<'c>,

@@ -271,7 +271,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Returns [`CaptureError::Capturing`] if the stream is being captured, or the error of any
+    /// Returns [`CaptureError::Capturing`] if the stream is being captured, or the error from any
     /// earlier work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;

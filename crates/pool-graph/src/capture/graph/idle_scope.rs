@@ -138,7 +138,7 @@ impl Drop for IdlePool {
     }
 }
 
-/// A block source for the pool of a scope between replays.
+/// A block source for the pool that a scope between replays uses.
 struct IdleArena {
     /// The arena's start address.
     address: u64,

@@ -28,7 +28,7 @@ pub(super) struct Parts {
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// The host buffers of updates with an unknown outcome.
+    /// The host buffers of updates whose outcome is unknown.
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
