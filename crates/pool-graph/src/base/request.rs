@@ -1,4 +1,4 @@
-//! Allocation requests with checked and rounded sizes and alignments.
+//! Allocation requests whose sizes and alignments have been checked and rounded.
 
 use std::alloc::Layout;
 

@@ -130,9 +130,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // At this point, the stream has only been checked; nothing has been recorded. An operation
-        // that is refused because of a capture writes nothing, so it must not mark the block as
-        // written.
+        // At this point, the stream has only been checked; nothing has been recorded. If an
+        // operation is refused because of a capture, it writes nothing and must not mark the block
+        // as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)
