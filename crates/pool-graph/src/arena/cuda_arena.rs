@@ -1,5 +1,5 @@
-//! The arena of a capture. An arena is a single buffer allocated before the capture begins. The
-//! capture allocates regions by advancing an offset into this buffer.
+//! A capture's arena. An arena is a single buffer allocated before the capture begins. The capture
+//! allocates regions by advancing an offset into this buffer.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
 /// A bump arena for the memory of captured graphs. The arena is a single buffer at a fixed address,
-/// allocated outside the capture. Each region starts at a multiple of 256 and occupies at least 256
-/// bytes, even if its requested size is 0.
+/// allocated outside the capture. Each region starts at a 256-byte boundary and occupies at least
+/// 256 bytes, even if its requested size is 0.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -43,7 +43,7 @@ pub struct CudaArena<M: MemorySource = DeviceMemory> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Allocates an arena of `capacity` bytes, rounded up to a multiple of 256.
+    /// Allocates an arena whose size is `capacity` bytes, rounded up to a multiple of 256.
     ///
     /// # Errors
     ///
@@ -91,9 +91,9 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena is full, or if the alignment is not a power of two. Returns an
-    /// error if the plan specifies a different allocation at this position, or if the arena has
-    /// rejected a [fork](Self::forked) since its last reset. The call also fails if the host cannot
-    /// allocate memory for the records, or if a capture session or its graph is using the arena.
+    /// error if the allocation differs from the planned one, or if the arena has rejected a
+    /// [fork](Self::forked) since its last reset. The call also fails if the host cannot allocate
+    /// memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut ledger = lock_reserved(|| self.shared.ledger.lock(), ArenaLedger::live_mut, ())?;
@@ -109,7 +109,7 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
-    /// session or its graph uses the arena, a call to this method updates only the statistics.
+    /// session or its graph uses the arena, this method updates only the statistics.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut ledger = self.shared.ledger.lock();
         if ledger.is_given_away() && !self.of_session {
@@ -123,8 +123,8 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in the order of the calls, but the work on forked streams does not run in this
-    /// order. After this error, the caller must discard the capture. The arena rejects all
+    /// reuses bytes in the order of the calls, but the work on forked streams does not run in that
+    /// order. If this error occurs, the caller must discard the capture. The arena rejects all
     /// allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()

@@ -15,6 +15,6 @@ pub enum ArenaPolicy {
     /// order. This policy is not correct for a capture that forks into several streams, so
     /// [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
-    /// The arena follows a plan that was computed from the order of the graph's nodes.
+    /// The arena follows a plan computed from the order of the graph's nodes.
     Planned(ArenaPlan),
 }

@@ -22,21 +22,21 @@ pub struct ArenaStats {
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The maximum of `live_bytes`. An arena needs at least this capacity to serve the same
-    /// allocations.
+    /// The highest value that `live_bytes` has reached. An arena needs at least this capacity to
+    /// serve the same allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
     /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
-    /// The number of deallocation calls for addresses at which no live region starts, over the
-    /// arena's lifetime.
+    /// The number of deallocation calls during the arena's lifetime whose address was not the start
+    /// of a live region.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,
     /// The number of times that the arena has been reset during its lifetime.
     pub resets: u64,
-    /// `true` if the arena has a plan and every allocation has followed it.
+    /// `true` if the arena has a plan and every allocation has matched it.
     pub followed_plan: bool,
 }
 

@@ -43,7 +43,7 @@ pub enum BlockState {
     Leased,
 }
 
-/// Describes a block's state at the time when it was allocated or looked up.
+/// A block's state when the block was allocated or looked up.
 ///
 /// A `GraphMemoryBlock` contains an ID and an address, but does not own any memory.
 /// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,

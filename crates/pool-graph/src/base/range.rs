@@ -5,7 +5,7 @@
 pub struct LeasedRange {
     /// The start address of the range.
     pub address: u64,
-    /// The size of the range in bytes.
+    /// The range's size in bytes.
     pub bytes: u64,
 }
 

@@ -49,7 +49,7 @@ pub enum CaptureError {
         /// The conflicting temporary with the higher number.
         second: TemporaryName,
     },
-    /// The captured graph does not match the layout of its memory.
+    /// The captured graph does not match its memory layout.
     #[error("the graph does not match the layout of its memory")]
     Layout(#[from] LayoutViolation),
     /// The driver refused to update the executable graph.
@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session does.
+    /// The stream or the memory belongs to a different device or context than the session.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -100,11 +100,11 @@ pub enum CaptureError {
          the same time: use a separate arena for each graph"
     )]
     ArenaInUse {
-        /// The start address of the arena.
+        /// The arena's start address.
         address: u64,
     },
-    /// The graphs would share an arena although they run on different streams. Only graphs that run
-    /// on the same stream may share an arena.
+    /// The graphs would share an arena even though they run on different streams. Only graphs that
+    /// run on the same stream may share an arena.
     #[error(
         "the session uses stream {session:#x}, but the graph that shares its arena uses stream \
          {graph:#x}: capture both graphs on the same stream"
@@ -124,9 +124,9 @@ pub enum CaptureError {
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle of the stream that the session or the writing graph uses, as a number.
+        /// The handle, as a number, of the stream that the session or the writing graph uses.
         session: u64,
-        /// The handle of the stream that the other graph uses, as a number.
+        /// The handle, as a number, of the stream that the other graph uses.
         graph: u64,
     },
     /// The session does not contain the requested branch.
@@ -150,8 +150,8 @@ pub enum CaptureError {
         /// branch.
         stream: usize,
     },
-    /// Device views, or a scope between replays, are borrowing the memory. A capture cannot observe
-    /// how device views are used.
+    /// Device views or a scope between replays currently borrow the memory. A capture cannot
+    /// observe how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
@@ -193,8 +193,8 @@ pub enum CaptureError {
         /// The size of the written range in bytes.
         bytes: u64,
     },
-    /// The captured graph leaves two uses of memory that the session owns unordered, although at
-    /// least one of them is a write.
+    /// The captured graph does not order two uses of session-owned memory, although at least one of
+    /// them is a write.
     #[error(
         "two uses of the session's {bytes} bytes at {address:#x} may run at the same time, and at \
          least one of them writes: pass the memory to `enqueue`, so that the capture orders the \
@@ -206,7 +206,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// The lengths of the source and the destination differ.
+    /// The source and the destination have different lengths.
     #[error(
         "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
     )]
@@ -235,20 +235,20 @@ pub enum CaptureError {
     },
     /// The body's steps differ from the steps that it must repeat. A capture must repeat the steps
     /// of the dry run from which its plan was made. An update must repeat the steps of the captured
-    /// body. A step also differs if it uses a different block or writes to a block that was only
-    /// read before.
+    /// body. A step also differs if it uses a different block or writes to a block that was
+    /// previously only read.
     #[error(
         "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
          steps: probe or capture the current body again"
     )]
     Diverged {
-        /// The number of the first different step, counted from 1.
+        /// The number of the first step that differs, counted from 1.
         step: usize,
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// During an update, views were dropped in a different order, which gave a temporary a
-    /// different offset than in the graph.
+    /// During an update, a temporary's offset changed because views were dropped in a different
+    /// order.
     #[error(
         "the update moves temporary {temporary} from offset {before} of the arena to offset {now}: \
          drop the views in the same order as before, or capture another graph"
@@ -256,9 +256,9 @@ pub enum CaptureError {
     Moved {
         /// The number of the temporary, counted from 0.
         temporary: usize,
-        /// The offset of the temporary in the captured graph.
+        /// The temporary's offset in the captured graph.
         before: u64,
-        /// The offset of the temporary in the update.
+        /// The temporary's offset in the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -279,9 +279,9 @@ pub enum CaptureError {
          kernels, fills and copies, or run the work outside the graph"
     )]
     UnreadableNode {
-        /// The kind of the node.
+        /// The node's kind.
         kind: NodeKind,
-        /// The reason why the node's memory accesses cannot be determined.
+        /// The reason the node's memory accesses cannot be determined.
         reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or code outside the session ended or
@@ -298,7 +298,7 @@ pub enum CaptureError {
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
     )]
     Invalidated {
-        /// The mode of the capture.
+        /// The capture's mode.
         mode: CaptureMode,
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
@@ -320,19 +320,19 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// This node was not added by any operation, scope, or [enqueued](crate::Capture::enqueue) work
-    /// of the capture. Either other code added the node, or a scope added a node of an unsupported
-    /// kind.
+    /// This node was not added by any of the capture's operations, scopes, or
+    /// [enqueued](crate::Capture::enqueue) work. Either other code added the node, or a scope added
+    /// a node of an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or stop other threads from using the session's streams"
     )]
     ForeignNode {
-        /// The kind of the node.
+        /// The node's kind.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph accesses memory that the graph does not own. No operation of
-    /// the capture added this node.
+    /// A fill or a copy in the graph accesses memory that the graph does not own. No captured
+    /// operation added this node.
     #[error(
         "a fill or a copy in the graph accesses {bytes} bytes at {address:#x}, which the graph \
          does not own: lease the block, or submit the work with `enqueue`"
@@ -355,7 +355,7 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including tickets passed to `mem::forget`.
         held: usize,
         /// The number of buffers that belong to no ticket but still have a pending copy. If other
-        /// code has captured a copy from or to the buffer into another graph, the buffer never
+        /// code has captured a copy that uses the buffer into another graph, the buffer never
         /// becomes available again.
         pending: usize,
     },

@@ -70,7 +70,7 @@ impl<'c> Capture<'c> {
         self.account.open().is_dry()
     }
 
-    /// Returns the first stream of the session, on which the capture begins.
+    /// Returns the session's first stream, on which the capture begins.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
@@ -104,8 +104,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Records an operation, orders its stream after the earlier users of the same memory, and
-    /// enqueues the operation there.
+    /// Records an operation, orders its stream after earlier users of the same memory, and enqueues
+    /// the operation on that stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -126,8 +126,8 @@ impl<'c> Capture<'c> {
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Work that fails may already have added nodes that use the memory, so these nodes are
-        // recorded as well.
+        // Even work that fails may have added nodes that use the memory, so those nodes are also
+        // recorded.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);

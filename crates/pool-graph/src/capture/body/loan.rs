@@ -153,7 +153,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the pool's array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -162,7 +162,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the pool's array lives as long as the loan.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
@@ -178,7 +178,7 @@ impl<T: PodElement> SharedLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the pool's array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }

@@ -36,7 +36,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both alive.
+            // will keep this memory alive.
             unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -102,14 +102,14 @@ impl Capture<'_> {
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both alive. The graph will own the host buffer as well.
+            // will keep this memory alive. The graph will also own the host buffer.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
     }
 
-    /// Enqueues work on a stream through cudarc, such as kernel launches and library calls. In a
-    /// dry run, the closure is not called.
+    /// Uses cudarc to enqueue work on a stream, such as kernel launches and library calls. In a dry
+    /// run, the closure is not called.
     ///
     /// # Safety
     ///
@@ -119,8 +119,9 @@ impl Capture<'_> {
     /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
     /// The second condition must hold as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
-    /// with `mem::forget` never ends, and no code waits for its runs. If the graph's state borrows
-    /// memory (`S` is not `'static`), the caller must also ensure that the graph is dropped.
+    /// with `mem::forget` never ends, and no code waits for its runs to finish. If the graph's
+    /// state borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
+    /// dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work
@@ -130,9 +131,9 @@ impl Capture<'_> {
     ///
     /// The modules of all launched kernels must stay loaded as long as the graph lives. The modules
     /// may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has replaced
-    /// the work. The same applies to everything else that a replay uses, such as a library handle
-    /// with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a clone of a
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// the work. The same rule applies to everything else that a replay uses, such as a library
+    /// handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle, or a
+    /// clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -148,10 +149,10 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until none of this capture's graphs can run anymore. Examples are a
-    /// cuBLAS handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction),
-    /// whose module the driver would otherwise unload. The capture keeps functions launched with
-    /// [`Launch::launch`](pool_cuda::Launch::launch) alive automatically.
+    /// Keeps a value alive until this capture's graphs can no longer run. Examples are a cuBLAS
+    /// handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose
+    /// module the driver would otherwise unload. The capture automatically keeps functions launched
+    /// with [`Launch::launch`](pool_cuda::Launch::launch) alive.
     ///
     /// The value is dropped after the driver has destroyed the graph and the executable graph. The
     /// value may be dropped on any thread, but only while no session is capturing. An

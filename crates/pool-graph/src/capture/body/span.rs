@@ -1,5 +1,5 @@
-//! A capture's work on its streams, divided into spans. Each span stores the last nodes of its
-//! stream before and after the span, and the owner of the nodes in between.
+//! A capture's work on its streams, divided into spans. Each span stores its stream's last nodes
+//! before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 
@@ -26,8 +26,8 @@ pub(crate) enum NodeOwner {
     Caller,
 }
 
-/// A node added by an operation. The node's kind and the memory in its parameters are stored with
-/// it.
+/// A node added by an operation. The value stores the node's kind and the memory ranges in the
+/// node's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,

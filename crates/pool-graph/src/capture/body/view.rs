@@ -20,7 +20,7 @@ use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_ow
 /// A view of device memory in a capture's body. The memory is either a temporary or a block that
 /// the graph retains. A temporary's bytes may be reused after its view is dropped.
 ///
-/// A view stores an address and a length. Dropping the view ends the use of its memory.
+/// A view stores an address and a length. When the view is dropped, its memory is no longer in use.
 #[must_use]
 pub struct CaptureView<'c, T> {
     pub(crate) capture: &'c Capture<'c>,
@@ -46,8 +46,8 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements == 0
     }
 
-    /// Returns the view's address on the device; the address can be passed to kernels. In a dry
-    /// run, no memory exists at this address.
+    /// Returns the view's device address, which can be passed to kernels. In a dry run, no memory
+    /// exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
@@ -91,7 +91,7 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use, and the number of elements. If the first use is on
+        /// Returns the stream of the first use and the number of elements. If the first use is on
         /// the session's first stream, the stream is `None`.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
@@ -116,7 +116,7 @@ impl sealed::Temporary for (CaptureStream, usize) {
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
     /// session's first stream, or must follow the current work on that stream. If you first use the
-    /// temporary on another stream, pass `(stream, elements)`. The contents of the temporary are
+    /// temporary on another stream, pass `(stream, elements)`. The temporary's contents are
     /// unspecified.
     ///
     /// # Errors

@@ -21,8 +21,8 @@ use crate::capture::error::CaptureError;
 /// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
 /// as long as the graph exists, even if the `Workspace` is dropped earlier.
 ///
-/// After the capture, set the handle's stream again before you use the handle eagerly. Setting the
-/// stream detaches the handle from the graph's workspace.
+/// After the capture, set the handle's stream again before you use the handle for eager work.
+/// Setting the stream detaches the handle from the graph's workspace.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -83,7 +83,7 @@ impl<'c> Capture<'c> {
 }
 
 impl Workspace<'_> {
-    /// Returns the workspace's address on the device, a multiple of 256. In a dry run, no memory
+    /// Returns the workspace's device address, which is a multiple of 256. In a dry run, no memory
     /// exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {

@@ -6,9 +6,9 @@
 //! - The scope's pool uses the graph's stream. As a result, all of the pool's work runs after the
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
 //!   waits for other streams that used the pool's views, even if the body panics.
-//! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
-//!   arena. The arena is marked as lent, and each graph checks this mark while holding a lock. A
-//!   launch holds this lock until the driver call has returned.
+//! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
+//!   arena is marked as lent, and each graph checks this mark while holding a lock. A launch holds
+//!   this lock until the driver call has returned.
 //! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
 //!   outlive the loan.
 
@@ -34,8 +34,8 @@ impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
     /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
     /// needs no additional device memory. The scope's memory is valid only until the closure
-    /// returns. Store data that must live longer in [leased](crate::CaptureSession::lease) or
-    /// [owned](crate::CaptureSession::own_mut) memory.
+    /// returns. If data must outlive the closure, store it in
+    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
@@ -68,8 +68,8 @@ impl<S> CapturedGraph<S> {
     /// method returns the number of available bytes. If another scope between replays is open, the
     /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
     /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
-    /// the graph's stream cannot wait for the other streams, none of the arena's graphs can be
-    /// replayed anymore.
+    /// the graph's stream cannot wait for the other streams, the arena's graphs can no longer be
+    /// replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -119,8 +119,8 @@ impl IdlePool {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // If the driver cannot make the pool's stream wait, the host waits for the whole context
-        // instead.
+        // If the driver cannot make the pool's stream wait, the host waits for all work in the
+        // context to finish.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
             // The memory stays lent forever because pending work may still use it.
@@ -132,15 +132,15 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, the error cannot be returned to a caller. `end` leaks the loan if
-        // pending work may still use the memory, so the graphs can never run again.
+        // If the body panicked, the error cannot be returned to a caller. If pending work may still
+        // use the memory, `end` leaks the loan, and the graphs can never run again.
         let _unwinding = self.end();
     }
 }
 
-/// A block source for the pool of a scope between replays.
+/// A block source for the pool that a scope between replays uses.
 struct IdleArena {
-    /// The start address of the arena.
+    /// The arena's start address.
     address: u64,
     blocks: RefCell<Blocks>,
 }
@@ -165,8 +165,8 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena has too
-    /// little space.
+    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena does not
+    /// have enough space.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {

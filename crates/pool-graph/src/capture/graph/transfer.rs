@@ -143,8 +143,8 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Retains the buffer of a copy. If the copy has completed, the next copy can reuse the buffer.
-    /// If the copy may still be pending, the graph retains the buffer until the stream has been
+    /// Retains a copy's buffer. If the copy has completed, the next copy can reuse the buffer. If
+    /// the copy may still be pending, the graph retains the buffer until the stream has been
     /// synchronized.
     fn unstage(
         &mut self,
