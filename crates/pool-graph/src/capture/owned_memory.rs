@@ -9,9 +9,8 @@
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
 //!    of the slice's `Arc`, and such a clone cannot provide a `&mut` reference to the slice. Memory
 //!    that graphs write to is owned only by the session.
-//! 3. The value that owns the memory is dropped only when none of the session's graphs can run
-//!    anymore and no session is capturing. The destructor can therefore safely enqueue a free on a
-//!    stream.
+//! 3. The owning value is dropped only when no session is capturing and none of the session's
+//!    graphs can run any longer. The destructor can therefore safely enqueue a free on a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -38,7 +37,7 @@ use crate::driver::KeptValues;
     note = "a session owns a `CudaSlice<T>`, an `Arc<CudaSlice<T>>`, or an `Owned<Cuda, T>` of a `SharedPool`"
 )]
 pub trait OwnedSource: sealed::OwnedSource {
-    /// The type of the memory's elements.
+    /// The memory's element type.
     type Element: Element;
 }
 
@@ -110,24 +109,24 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. To return this address, cudarc also makes the stream in the
-/// argument wait for the slice's last write. The given stream is the slice's own stream and must
-/// not be captured at this time.
+/// Returns the address of a slice. To return this address, cudarc makes the stream passed as an
+/// argument wait until the slice's last write has finished. The stream passed here is the slice's
+/// own stream, and it must not be capturing during this call.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
     if is_capturing(stream)? {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
-    // An error that earlier calls left in the context did not come from this call, so it is stored
-    // in the context again.
+    // If earlier calls left an error in the context, that error is stored in the context again,
+    // because this call did not cause it.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
     // If this guard were dropped, cudarc would record an event that replaces the last reader's
     // event. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
-    // An error from cudarc's wait for the last write is ignored, because the caller waits for the
-    // whole context anyway.
+    // An error from cudarc's wait for the last write is ignored, because the caller then waits for
+    // all the work in the context anyway.
     let _order = stream.context().check_err();
     stream.context().record_err(earlier);
     Ok(address)

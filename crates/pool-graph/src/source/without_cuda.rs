@@ -6,12 +6,12 @@ use pool_core::Device;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device. No value of this type exists, because this crate was built without
-/// its `cuda` feature.
+/// The memory of a CUDA device. This type has no values, because this crate was built without its
+/// `cuda` feature.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceMemory {}
 
-// SAFETY: no value of this type exists, so none of these methods can be called.
+// SAFETY: this type has no values, so none of these methods can be called.
 unsafe impl MemorySource for DeviceMemory {
     type Error = Infallible;
 

@@ -29,9 +29,9 @@ pub struct RegionLayout {
     pub offset: u64,
     /// The region's size in bytes.
     pub bytes: u64,
-    /// The nodes that are known to use the region. The verifier checks that the graph's edges order
-    /// these nodes as specified by `after` and `until`. For any other uses of the region, the
-    /// verifier trusts `after` and `until`.
+    /// The nodes that are known to use the region. The verifier checks that the graph's edges place
+    /// these nodes between `after` and `until`. For any other uses of the region, the verifier
+    /// trusts `after` and `until`.
     pub uses: Vec<usize>,
     /// The nodes that precede every use of the region. The edges must show that each of these nodes
     /// belongs to `until` or precedes a node in it.
@@ -70,7 +70,7 @@ impl RegionLayout {
 }
 
 impl NodeAccess {
-    /// Returns `true` if the access is not empty and starts below the largest possible offset.
+    /// Returns `true` if the access is not empty and starts below the maximum offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

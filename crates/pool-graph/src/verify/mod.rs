@@ -4,7 +4,7 @@
 //!
 //! The verifier determines the order of a graph's nodes in a few passes (`reach.rs`). The verifier
 //! checks only some pairs of regions, because their results imply the results for all other pairs
-//! (`sweep.rs`). The running time therefore does not grow with the square of the number of nodes or
+//! (`sweep.rs`). The running time therefore does not grow quadratically with the number of nodes or
 //! regions.
 
 mod error;

@@ -14,7 +14,7 @@ pub(super) struct Questions<'a> {
     regions: &'a Regions<'a>,
 }
 
-/// A set of nodes that a node must reach through paths of full edges.
+/// A set of nodes that a node must reach along paths of full edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
     /// All known uses of a region. Each of these uses must follow the node.
@@ -37,7 +37,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number with which a claim identifies these nodes of the region.
+    /// Returns the number that identifies these nodes of the region in a claim.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -50,13 +50,13 @@ impl<'a> Questions<'a> {
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
     /// other regions. For each region in `sharing`, the edges must show that all known uses occur
-    /// between `after` and `until`. The edges must also show that the region does not end before
-    /// its beginning.
+    /// between `after` and `until`. The edges must also show that the region does not end before it
+    /// begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // Claims about regions have numbers below `layout.len()`, and claims about nodes in `until`
-        // lists have the numbers from `layout.len()` on.
+        // Claims about regions have numbers below `layout.len()`. Claims about nodes in `until`
+        // lists are numbered from `layout.len()` upward.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
