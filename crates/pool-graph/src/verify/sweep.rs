@@ -10,8 +10,8 @@
 //!   Let b be one of B's last uses. Every last use of A belongs to B's `after` list or precedes a
 //!   node in it, and each node in this list precedes b. The node b, in turn, belongs to C's `after`
 //!   list or precedes a node in it. A is therefore before C.
-//! - A region cannot be before itself, because one of its last uses would then have to complete
-//!   before that same use.
+//! - *Irreflexive.* A region cannot be before itself, because one of its last uses would then have
+//!   to complete before that same use.
 //!
 //! The *key* of a region is the highest position among its last uses. If one region is before
 //! another region, the first region's key is lower. If A is before B, all last uses of A precede
