@@ -1,6 +1,6 @@
-//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses. The
-//! memory at these addresses must therefore stay in place and must not be reused for as long as the
-//! graph may be replayed.
+//! Memory for captured CUDA graphs. A captured graph's nodes contain memory addresses. The memory
+//! at these addresses must therefore stay in place and must not be reused for as long as the graph
+//! may be replayed.
 //!
 //! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
 //! [`CudaArena`] is a single buffer. A capture allocates from the arena by advancing an offset. A

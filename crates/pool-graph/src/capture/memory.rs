@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes. The memory consists of leases, owned memory, and an arena shared
-/// only by graphs on the same stream.
+/// The memory used by a graph's nodes. The memory consists of leases, owned memory, and an arena
+/// shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.
@@ -176,8 +176,8 @@ pub(crate) fn check_block(
 /// use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The state that the arena had before the session began. Captures outside the session may
-    /// still use the regions that were live when the session began.
+    /// The arena's state before the session began. Captures outside the session may still use the
+    /// regions that were live when the session began.
     given: ArenaMark,
     /// `true` while a scope is borrowing the arena's memory between replays. The lock is usually
     /// held only to read or change this flag. A launch holds the lock until the driver call has
@@ -214,8 +214,8 @@ impl OwnArena {
         self.claim.arena.used_before(&self.given)
     }
 
-    /// Lends the arena's memory to a scope that runs between replays. Returns an error if the
-    /// memory is already lent.
+    /// Lends the arena's memory to a scope that runs between replays. Returns an error if another
+    /// scope is already borrowing the memory.
     pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
         if mem::replace(&mut *self.lent.lock(), true) {
             return Err(CaptureError::Lent { address: self.address() });

@@ -56,7 +56,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// Returns the address of the memory and its number of elements.
+        /// Returns the memory's address and its number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;
@@ -109,9 +109,9 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. To return this address, cudarc makes the stream passed as an
-/// argument wait until the slice's last write has finished. The stream passed here is the slice's
-/// own stream, and it must not be capturing during this call.
+/// Returns a slice's address. To return this address, cudarc makes the stream passed as an argument
+/// wait until the slice's last write has finished. The stream passed here is the slice's own
+/// stream, and it must not be capturing during this call.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
@@ -201,7 +201,7 @@ pub(crate) struct OwnedMemory {
     pub(crate) name: OwnedName,
     /// `true` if graphs may write to the memory.
     pub(crate) is_written: bool,
-    /// The value that frees the memory when it is dropped.
+    /// The owner whose destructor frees the memory.
     _keeper: Arc<KeptValues>,
 }
 
@@ -244,7 +244,7 @@ impl OwnedMemory {
     }
 }
 
-/// Returns the index of the memory with this name in `owned`, the list of a session's owned memory.
+/// Returns the index of the memory with this name in `owned`, which lists a session's owned memory.
 pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usize, CaptureError> {
     let LeasedRange { address, bytes } = name.range;
     let found = owned.iter().position(|memory| memory.name == *name);

@@ -14,11 +14,11 @@ use super::setup::{CaptureSetup, Purpose};
 /// The second state of a session, in which it owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
-/// capture uses the same memory. After a successful capture, further graphs can be captured. All
-/// graphs of a `PreparedCapture` run one after another on the same stream. The graphs [share the
-/// arena](crate::CaptureSession::beside) and therefore overwrite each other's temporaries. The
-/// arena and the leases are released when the `PreparedCapture` and all of its graphs have been
-/// dropped.
+/// capture uses the same memory. After a successful capture, the `PreparedCapture` can capture more
+/// graphs. All graphs of a `PreparedCapture` run one after another on the same stream. The graphs
+/// [share the arena](crate::CaptureSession::beside) and therefore overwrite each other's
+/// temporaries. The arena and the leases are released when the `PreparedCapture` and all of its
+/// graphs have been dropped.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};

@@ -1,4 +1,4 @@
-//! The record of a body's temporaries, in the file format of `pool-plan`.
+//! The record of a body's temporaries, in `pool-plan`'s file format.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 

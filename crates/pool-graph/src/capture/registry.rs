@@ -257,9 +257,9 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for the work on a stream that no session is capturing. If the context has been destroyed
-/// (a second driver call confirms this), the stream no longer runs any work. After any other error,
-/// work may still be running on the stream.
+/// Waits until the work on a stream that no session is capturing has finished. If the context has
+/// been destroyed (a second driver call confirms this), the stream no longer runs any work. After
+/// any other error, work may still be running on the stream.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {

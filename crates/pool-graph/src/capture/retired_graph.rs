@@ -21,7 +21,7 @@ use crate::driver::{Executable, Graph};
 
 /// A dropped graph's objects, or the objects that an update has replaced. The objects are dropped
 /// in declaration order. Only the driver handles must stay alive until all other captures have
-/// ended. Memory and blocks are released as soon as no run of the graph uses them.
+/// ended. Memory and blocks are released as soon as the graph's runs no longer use them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct RetiredGraph {
@@ -59,8 +59,8 @@ impl Resource for RetiredGraph {
         None
     }
 
-    /// Waits for the graph's runs. If the wait fails or a capture is in progress, the method
-    /// returns an error, and the objects stay in the queue.
+    /// Waits for the graph's runs to finish. If the wait fails or a capture is in progress, the
+    /// method returns an error, and the objects stay in the queue.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;

@@ -29,7 +29,7 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
-/// A session's streams, capture mode, memory, and the arena mark at which its captures start
+/// A session's streams, capture mode, and memory, and the arena mark at which its captures start
 /// allocating.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
@@ -235,7 +235,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle becomes an invalid number, and the verifier rejects that number.
+        // An unknown handle is mapped to an invalid number, which the verifier rejects.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();

@@ -29,7 +29,7 @@ struct BlockUse {
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds a use of a block by work on a stream. Returns an error if a graph on another stream
+    /// Records that work on a stream uses a block. Returns an error if a graph on another stream
     /// uses the block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,

@@ -22,8 +22,8 @@ use crate::verify::Verification;
 /// A captured graph that has not been verified. The graph is never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
-    // Rust drops fields in declaration order. The graph must be destroyed before the memory of its
-    // nodes is freed.
+    // Rust drops fields in declaration order. The graph must be destroyed before the memory that
+    // its nodes use is freed.
     outcome: CaptureOutcome,
     setup: Arc<CaptureSetup>,
 }

@@ -80,7 +80,7 @@ pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError
     Ok(count)
 }
 
-/// Returns the nodes of a graph.
+/// Returns a graph's nodes.
 ///
 /// # Safety
 ///
@@ -131,7 +131,7 @@ pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph,
     Ok(graph)
 }
 
-/// Returns the edges of a graph.
+/// Returns a graph's edges.
 ///
 /// # Safety
 ///

@@ -37,7 +37,7 @@ pub(crate) struct KeepingHandle<K: HandleKind> {
     // values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates with an unknown outcome.
+    /// The values from updates whose outcome is unknown.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
@@ -88,9 +88,9 @@ impl Resource for Values {
         None
     }
 
-    /// Drops the values. Returns an error during a capture instead, because a destructor may call
-    /// the driver. A panic in a destructor is caught, so that the other resources in the queue are
-    /// still released. The panic hook still reports the panic.
+    /// Drops the values. During a capture, the method instead returns an error, because a
+    /// destructor may call the driver. A panic in a destructor is caught, so that the other
+    /// resources in the queue are still released. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {

@@ -199,7 +199,8 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Returns a copy of two planes with two rows of eight bytes each, from host to device memory.
+    /// Returns the parameters of a host-to-device copy of two planes, each with two rows of eight
+    /// bytes.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,
@@ -230,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Changes one field of the copy returned by `copy`, and checks whether the copy's memory
+    /// Changes one field of the parameters returned by `copy`, and checks whether the copy's memory
     /// ranges can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();

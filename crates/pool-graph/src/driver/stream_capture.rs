@@ -50,9 +50,9 @@ impl CaptureMode {
 
 /// The stream on which a capture begins. CUDA requires that a capture end on the stream on which it
 /// began. No other code has this stream's handle. No other code can therefore end the capture and
-/// obtain its graph. If other code tries to end the capture on one of its other streams, the
-/// capture is invalidated. That call fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture
-/// was not initiated in this stream", driver API).
+/// obtain its graph. An attempt to end the capture on another captured stream invalidates the
+/// capture, and fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
+/// this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
@@ -194,9 +194,8 @@ impl StreamCapture {
     }
 }
 
-/// Removes an error that a cudarc destructor stored in the context, if a capture caused this error.
-/// Otherwise, the next cudarc call would return this error. Errors with other causes stay in the
-/// context.
+/// Removes a capture-related error that a cudarc destructor stored in the context. Otherwise, the
+/// next cudarc call would return this error. Errors with other causes stay in the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()

@@ -209,8 +209,8 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Sets the slot number of the chunk that was added after the chunk in slot `place`. If `place`
-    /// is `NONE`, sets the slot number of the pool's oldest chunk.
+    /// Links the chunk in slot `place` to the chunk that was added after it. If `place` is `NONE`,
+    /// `newer` becomes the slot of the pool's oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -218,8 +218,8 @@ impl Chunks {
         }
     }
 
-    /// Sets the slot number of the chunk that was added before the chunk in slot `place`. If
-    /// `place` is `NONE`, sets the slot number of the pool's newest chunk.
+    /// Links the chunk in slot `place` to the chunk that was added before it. If `place` is `NONE`,
+    /// `older` becomes the slot of the pool's newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

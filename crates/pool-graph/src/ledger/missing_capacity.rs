@@ -1,6 +1,6 @@
-//! Reserved capacity for the lists of a ledger. Before each call, the pool reserves space in every
-//! list that the call might fill, without holding the pool's lock. A call that has begun can
-//! therefore finish even if the host runs out of memory. Freeing memory requires no capacity.
+//! Reserved capacity for a ledger's lists. Before each call, the pool reserves space in every list
+//! that the call might fill, without holding the pool's lock. A call that has begun can therefore
+//! finish even if the host runs out of memory. Freeing memory requires no capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 
@@ -9,7 +9,7 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::BlockLedger;
 
-/// The capacity to reserve for each list of a ledger, or `None` for a list that has enough
+/// The capacity to reserve for each of a ledger's lists, or `None` for a list that has enough
 /// capacity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingCapacity {

@@ -1,4 +1,4 @@
-//! The state of a pool, which records the owner of every byte. The state consists of plain data,
+//! A pool's state, which records the owner of every byte. The state consists of plain data,
 //! contains no lock, and never calls a source. Before each call, capacity for the state's lists is
 //! reserved ([`MissingCapacity`](super::missing_capacity::MissingCapacity)), so the call itself
 //! allocates no memory.
@@ -42,7 +42,7 @@ pub(crate) enum AllocationStep {
     GiveUp,
 }
 
-/// The state of a pool, protected by the pool's lock.
+/// A pool's state, protected by the pool's lock.
 #[derive(Debug)]
 pub(crate) struct BlockLedger {
     pub(super) pool: u64,
@@ -120,8 +120,8 @@ impl BlockLedger {
         self.add_chunk(piece, growth.wanted, false);
     }
 
-    /// Returns the next step of an allocation. `refused` is the size of an earlier request in this
-    /// allocation that the source refused. If `may_wait` is `false`, the result is never
+    /// Returns the next step of an allocation. `refused` is the size of a request that the source
+    /// has already refused during this allocation. If `may_wait` is `false`, the result is never
     /// [`AllocationStep::Wait`].
     pub(crate) fn step<E>(
         &mut self,

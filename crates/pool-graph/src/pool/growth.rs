@@ -46,7 +46,8 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Reserves host memory for one more chunk's record. Returns `false` if the host is out of memory.
+/// Reserves host memory for the record of one more chunk. Returns `false` if the host is out of
+/// memory.
 fn has_room(ledger: &mut BlockLedger, growth: Growth) -> bool {
     while let Some(missing) = ledger.lacking(Some(growth.bytes)) {
         let Ok(mut room) = BlockLedger::allocate(missing) else { return false };

@@ -17,7 +17,7 @@ pub(crate) struct Shared<M: MemorySource> {
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease and frees all memory that only this lease kept alive.
+    /// Ends a lease and frees all memory that was kept alive only by this lease.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.ledger.lock().end_lease(blocks);
         self.give_back(idle);
@@ -44,8 +44,8 @@ impl<M: MemorySource> Shared<M> {
         while let Some(piece) = next {
             // SAFETY: the ledger releases each range once and as a whole, after the last block in
             // the range has been returned. Code that returns a block guarantees that no work still
-            // uses this block. A captured graph that uses the range holds a lease. The ledger does
-            // not release a range that contains leased blocks.
+            // uses this block. A captured graph that uses the range holds a lease on it. The ledger
+            // does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut ledger = self.ledger.lock();

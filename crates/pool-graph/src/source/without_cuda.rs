@@ -1,4 +1,5 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. This replacement has no values.
+//! A replacement for `DeviceMemory` in builds without CUDA. No value of the replacement type can
+//! exist.
 
 use std::convert::Infallible;
 

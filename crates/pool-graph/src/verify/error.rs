@@ -53,7 +53,7 @@ pub enum LayoutViolation {
         /// The region's size in bytes.
         bytes: u64,
     },
-    /// The edges of the graph form a cycle.
+    /// The graph's edges form a cycle.
     #[error("the graph's edges form a cycle")]
     Circle,
 }

@@ -1,12 +1,12 @@
-//! The verifier's input: the order of a graph's nodes, the regions of an arena, and the nodes'
-//! memory accesses.
+//! The verifier's input: the order of a graph's nodes, an arena's regions, and the nodes' memory
+//! accesses.
 
 /// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOrder {
     /// The number of nodes in the graph.
     pub nodes: usize,
-    /// The edges of the graph, in any order.
+    /// The graph's edges, in any order.
     pub edges: Vec<OrderEdge>,
 }
 

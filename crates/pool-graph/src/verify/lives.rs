@@ -1,4 +1,4 @@
-//! The lifetimes of regions, derived from the edges of the graph.
+//! The regions' lifetimes, derived from the graph's edges.
 
 use super::lists::Lists;
 use super::regions::Regions;

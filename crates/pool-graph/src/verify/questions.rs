@@ -27,7 +27,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of a region from which paths must start.
+/// The region's nodes from which the paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -37,7 +37,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number that identifies these nodes of the region in a claim.
+    /// Returns the number that identifies the region's source nodes in a claim.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -75,8 +75,8 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node that does not follow all nodes in the region's `after` list does not use the
-        // region.
+        // A node that does not follow every node in the region's `after` list counts as not using
+        // the region.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));

@@ -7,13 +7,13 @@
 //! pass needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the
 //! same memory are usually close together, so most passes are short.
 //!
-//! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
-//! the position's own bit, if the position is a source. The second part is the union of the masks
-//! of all positions that have a full edge to this position. By induction along the topological
-//! order, the mask contains a source's bit if and only if full edges lead from the source to the
-//! position. By definition, each source reaches itself. Positions before the first source are not
-//! reachable from any source, so a pass can skip them. A pass therefore finds exactly the paths
-//! that start at its sources.
+//! **Why a pass is correct.** A position's mask is the union of two parts. The first part is the
+//! position's own bit, if the position is a source. The second part is the union of the masks of
+//! all positions that have a full edge to this position. By induction along the topological order,
+//! the mask contains a source's bit if and only if full edges lead from the source to the position.
+//! By definition, each source reaches itself. Positions before the first source are not reachable
+//! from any source, so a pass can skip them. A pass therefore finds exactly the paths that start at
+//! its sources.
 //!
 //! A claim requires paths either to at least one node in a set or to all nodes in a set. For all
 //! sources of a pass at once, the verifier computes the union or intersection of the masks in the
@@ -73,9 +73,9 @@ impl Pass {
         all
     }
 
-    /// Returns the mask of a position. A position before the first source has an empty mask,
-    /// because no source reaches it. A position after the last relevant position also has an empty
-    /// mask, so claims about it fail.
+    /// Returns a position's mask. A position before the first source has an empty mask, because no
+    /// source reaches it. A position after the last relevant position also has an empty mask, so
+    /// claims about it fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));

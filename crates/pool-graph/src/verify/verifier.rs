@@ -130,8 +130,8 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // Regions that share no bytes may also contain this access, so every region that
-            // contains it is checked.
+            // Even regions without common bytes can both contain an empty access, so every region
+            // that contains the access is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }
