@@ -1,4 +1,4 @@
-//! A shared plan for a family of bodies that differ only in one length. The graphs of a family form
+//! A shared plan for a family of bodies that differ only in one length. The graphs in a family form
 //! a ladder of bucket sizes.
 //!
 //! The planner computes a plan for the largest member. The resulting plan defines a stack, which is

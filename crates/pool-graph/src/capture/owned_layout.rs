@@ -48,7 +48,7 @@ impl OwnedLayout {
         Self { layout, begin, places }
     }
 
-    /// Returns the offset that represents an address of owned memory. Returns `None` if the address
+    /// Returns the offset that represents an address in owned memory. Returns `None` if the address
     /// does not belong to owned memory that graphs write to.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);

@@ -264,8 +264,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // From here on, other code may begin a capture of the stream. In this case, `synchronize`
-        // fails.
+        // If other code begins a capture of the stream from here on, `synchronize` fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };

@@ -121,10 +121,10 @@ impl CaptureSession {
     /// memory alive, and the body accesses it through [shared views](Capture::owned). Other owners
     /// of the `Arc` may read the memory at the same time.
     ///
-    /// `own` blocks the host until all work in the context has completed. As a result, all earlier
-    /// writes have finished before a capture begins, regardless of whether cudarc tracks events. If
-    /// a stream in the context is being captured outside a session, this wait invalidates that
-    /// capture.
+    /// `own` blocks the calling thread until all work in the context has completed. As a result,
+    /// all earlier writes have finished before a capture begins, regardless of whether cudarc
+    /// tracks events. If a stream in the context is being captured outside a session, this wait
+    /// invalidates that capture.
     ///
     /// After the session and all its graphs have been dropped, the memory is freed as soon as no
     /// session in the process is capturing.

@@ -47,7 +47,7 @@ pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the
     /// arena.
     Graph,
-    /// The body updates a graph and allocates the same regions, which this graph already owns.
+    /// The body updates a graph and reallocates the regions that this graph already owns.
     Update(&'p Pattern),
 }
 

@@ -141,7 +141,7 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Launches the executable graph on a stream. The caller must already have made the context
+    /// Launches the executable graph on a stream. The caller must have already made the context
     /// current on this thread.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
@@ -151,7 +151,7 @@ impl Executable {
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Uploads the executable graph's launch data to the device. The caller must already have made
+    /// Uploads the executable graph's launch data to the device. The caller must have already made
     /// the context current on this thread.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
@@ -167,9 +167,9 @@ impl Executable {
         self.0.handle().get()
     }
 
-    /// Copies the node parameters of another graph to the executable graph. The caller must already
-    /// have made the context current on this thread. The `kind_of` closure returns the kind of a
-    /// node in that other graph.
+    /// Copies the parameters of another graph's nodes into the executable graph. The caller must
+    /// have already made the context current on this thread. The `kind_of` closure returns the kind
+    /// of a node in that other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous
     /// graph launches, even if they are running at the time of the update" (CUDA Programming Guide,

@@ -33,7 +33,7 @@ struct Values {
 
 /// A driver handle, together with the values that must outlive it.
 pub(crate) struct KeepingHandle<K: HandleKind> {
-    // Rust drops fields in declaration order, and the handle's context must be released before the
+    // Rust drops fields in declaration order. The handle's context must be released before the
     // values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
@@ -120,7 +120,7 @@ fn drop_quietly<T>(value: T) {
 }
 
 impl<K: HandleKind> KeepingHandle<K> {
-    /// Creates the owner of a handle and of the values that the handle's capture needs.
+    /// Creates an owner for a handle and for the values that the handle's capture needs.
     pub(crate) fn new(handle: ContextHandle<K>, values: Arc<KeptValues>) -> Self {
         Self { handle, values, doubtful: Chain::new() }
     }

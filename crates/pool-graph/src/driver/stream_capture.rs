@@ -221,7 +221,7 @@ impl Drop for StreamCapture {
 /// The driver returns a stream's last nodes as an array that the next call on the same stream may
 /// change. Other threads can make driver calls on these streams, because cudarc's safe functions
 /// accept the session's streams. The observer therefore queries only the origin. No other code has
-/// access to the origin. First, the observer makes the origin wait for the stream. Then the
+/// access to the origin. First, the observer makes the origin wait for the queried stream. Then the
 /// observer reads the origin's last nodes and removes the origin's dependencies. The origin has its
 /// own array, because the driver copies the list of nodes when one stream waits for another. The
 /// capture cannot end during these calls, because only the owner of the origin can end the capture.
@@ -256,9 +256,9 @@ impl CaptureObserver {
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
-        // that runs the captured body uses this stream, and that thread holds the account's lock
-        // during this call. The same thread ends the capture on this stream after the body has
-        // returned.
+        // that runs the captured body uses this stream, and that thread holds the lock of the
+        // capture's account during this call. The same thread ends the capture on this stream after
+        // the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

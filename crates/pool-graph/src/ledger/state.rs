@@ -5,8 +5,8 @@
 //!
 //! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
 //! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
-//! `step` again. Memory that is being requested or returned counts as reserved memory, which
-//! ensures that the pool never exceeds its maximum.
+//! `step` again. Memory that is being requested or returned counts as reserved, so the pool never
+//! exceeds its maximum.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -282,7 +282,7 @@ impl BlockLedger {
     }
 
     /// Allocates a block from memory that the pool already owns. The method uses the smallest
-    /// suitable region in the index. If there is none, it wakes a sleeping chunk.
+    /// suitable region in the index, or wakes a sleeping chunk if there is no such region.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);

@@ -30,7 +30,7 @@ pub struct GraphPoolStats {
     pub requested_bytes: u64,
     /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,
-    /// The number of bytes in the pool's chunks outside all allocated blocks.
+    /// The number of bytes in the pool's chunks that lie outside all allocated blocks.
     pub free_bytes: u64,
     /// The size in bytes of the largest block, aligned to 256 bytes, that can be allocated without
     /// growing the pool.
@@ -61,8 +61,8 @@ pub struct GraphPoolStats {
 
 impl GraphPoolStats {
     /// Returns the external fragmentation of the pool's free memory as a number between 0 and 1.
-    /// The result is 0 if the free bytes in each chunk form a single block, which is always the
-    /// case after a reset without leases. The result is close to 1 if the free bytes are scattered
+    /// The result is 0 if the free bytes in each chunk form a single block. This is always the case
+    /// after a reset without leases. The result is close to 1 if the free bytes are scattered
     /// across many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]

@@ -21,9 +21,10 @@ use super::contract::MemorySource;
 /// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
 /// fixed address and does not belong to any graph.
 ///
-/// Memory may be allocated and freed while any thread is capturing a stream. Allocating and freeing
-/// memory temporarily switches the calling thread to the relaxed capture mode. A call that frees
-/// memory blocks until the device has completed all of its pending work.
+/// Memory may be allocated and freed while any thread is capturing a stream. While the source
+/// allocates or frees memory, it switches the calling thread to the relaxed capture mode. When
+/// memory is freed, the calling thread blocks until the device has completed all of its pending
+/// work.
 ///
 /// To let kernels on another device access this memory, call
 /// `device.clone().without_memory_pool().grant_peer_access(&other)`

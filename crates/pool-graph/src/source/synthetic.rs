@@ -213,8 +213,8 @@ impl Default for SyntheticMemory {
     }
 }
 
-// SAFETY: the first address is a nonzero multiple of 256. Each allocation increases the next
-// address by the requested size, which is also a multiple of 256, and fails if the addition
+// SAFETY: the first address is a nonzero multiple of 256. Each allocation advances the next address
+// by the requested size, which is also a multiple of 256. An allocation fails if the addition
 // overflows. The allocated ranges therefore never overlap. The memory cannot move, because no real
 // memory exists. A lock guards the whole state, so any thread may call `allocate` and `free`.
 unsafe impl MemorySource for SyntheticMemory {

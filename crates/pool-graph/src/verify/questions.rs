@@ -106,7 +106,7 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns a flag for each access: `true` if the region owns the accessed bytes during the
-    /// access. Each access consists of its node's position and the region that contains the
+    /// access. Each access is given as its node's position and the region that contains the
     /// accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;

@@ -4,8 +4,8 @@
 //! nodes. To avoid a matrix, the verifier processes at most 512 *sources* at a time. Sources are
 //! the start nodes of paths and are sorted by position. Each pass covers all positions from its
 //! first source to the last relevant position, and marks the positions that each source reaches. A
-//! pass needs 64 bytes for each position, and all passes share the same buffer. Nodes that use the
-//! same memory are usually close together, so most passes are short.
+//! pass needs 64 bytes for each position. All passes share the same buffer. Nodes that use the same
+//! memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** A position's mask is the union of two parts. The first part is the
 //! position's own bit, if the position is a source. The second part is the union of the masks of
@@ -116,7 +116,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of the sources in `asked`. All sources in `asked` must belong to this pass.
+    /// Returns a mask of the sources in `asked`. All sources in `asked` must belong to this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
