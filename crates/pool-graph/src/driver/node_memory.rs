@@ -22,7 +22,7 @@ pub enum UnreadableReason {
     Array,
     /// The node accesses memory of a `CUmemorytype` that is unknown to this crate.
     MemoryType(u32),
-    /// The node accesses several rows with a pitch of 0, or several planes with a height of 0. 0.
+    /// The node accesses several rows with a pitch of 0, or several planes with a height of 0.
     Pitch,
     /// The node accesses addresses that do not fit into 64 bits.
     Overflow,

@@ -21,8 +21,8 @@ pub struct GraphPoolStats {
     pub peak_reserved_bytes: u64,
     /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
     pub maximum_bytes: u64,
-    /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple of
-    /// 256. 256.
+    /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
+    /// of 256.
     pub in_use_bytes: u64,
     /// The maximum of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,

@@ -1,4 +1,4 @@
-//! A thread-safe pool of memory whose blocks stay at fixed addresses.
+//! The thread-safe memory pool whose blocks stay at fixed addresses.
 //!
 //! A thread that finds no free block waits on the pool's condition variable while another thread
 //! requests memory from the source. A thread that is already calling a source (for example, in an
