@@ -28,8 +28,8 @@ pub(super) struct MemberPlan {
 const TOLERATED: f64 = 1.02;
 
 /// Returns a plan for each member. The planner searches for a plan for the member with the highest
-/// lower bound. The planner plans another member separately only if the common stack yields a poor
-/// plan for that member.
+/// lower bound. Another member is planned separately only if the common stack yields a poor plan
+/// for it.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,

@@ -1,6 +1,6 @@
 //! The registry of all captures in progress in this process. The registry also lists the streams on
-//! which graphs run, and the arenas that sessions and graphs have claimed. Work enqueued on a
-//! stream during a capture would become part of the captured graph.
+//! which graphs run, and the arenas that sessions and graphs have claimed. Work that is enqueued on
+//! a captured stream becomes part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock is released.
@@ -27,8 +27,8 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// The condition variable that wakes waiting threads when a stream has become idle or is no longer
-/// in use.
+/// The condition variable that wakes waiting threads when a stream's earlier work has completed or
+/// the stream is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key for a stream: its handle and its context.
@@ -257,9 +257,9 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits until the work on a stream that no session is capturing has finished. If the context has
-/// been destroyed (a second driver call confirms this), the stream no longer runs any work. After
-/// any other error, work may still be running on the stream.
+/// Waits for the work on a stream to finish. The stream must not be captured by a session. If the
+/// context has been destroyed (a second driver call confirms this), the stream no longer runs any
+/// work. After any other error, work may still be running on the stream.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {

@@ -2,9 +2,9 @@
 //! through the driver's handle. The modified graph is read back by the same code as all other
 //! graphs.
 //!
-//! The `unverified` module is public but hidden, because tests that require a driver belong to
-//! other packages. No other part of the API exposes a graph's handle. A
-//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
+//! The `unverified` module is public because tests that require a driver belong to other packages.
+//! The module is hidden from the documentation. No other part of the API exposes a graph's handle.
+//! A [`CapturedGraph`](crate::CapturedGraph) is verified before it is created and never exposes its
 //! handle. An unverified graph is never instantiated, so modifying it cannot cause memory accesses.
 //! Only unsafe driver calls can use the handle.
 

@@ -21,7 +21,7 @@ pub(crate) struct NodeEdge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
     /// `true` if the target node begins only after the source node has completed. Programmatic
-    /// edges do not guarantee this, so they do not order memory accesses.
+    /// edges do not guarantee this order, so they do not order memory accesses.
     pub(crate) full: bool,
 }
 

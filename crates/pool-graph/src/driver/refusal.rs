@@ -71,9 +71,9 @@ pub enum NodeKind {
     Free,
     /// The node runs child graphs conditionally.
     Conditional,
-    /// The node signals semaphores of another API.
+    /// The node signals semaphores from another API.
     ExternalSignal,
-    /// The node waits for semaphores of another API.
+    /// The node waits for semaphores from another API.
     ExternalWait,
     /// The node writes to words of memory, or waits until those words have certain values.
     BatchMemoryOperations,

@@ -1,6 +1,6 @@
-//! The allocation of blocks. A pool requests memory from its source when its own memory is
-//! insufficient. The pool does not hold its lock during such a request, so it counts the requested
-//! bytes as reserved before it makes the request.
+//! Block allocation. A pool requests memory from its source when its own memory is insufficient.
+//! The pool does not hold its lock during such a request, so it counts the requested bytes as
+//! reserved before it makes the request.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
 //! and the second is for the minimum size. The third request is for the minimum size again, after
@@ -119,8 +119,8 @@ impl<E> Refusal<E> {
     }
 }
 
-/// A growth in progress. When this value is dropped (even during a panic), the ledger records the
-/// end of the growth, and the waiting threads are notified.
+/// A growth of the pool that is in progress. When this value is dropped (even during a panic), the
+/// ledger records the end of the growth, and the waiting threads are notified.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,

@@ -58,12 +58,12 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
-/// Returning a block, resetting, trimming, or disposing of the pool, and dropping a lease allocate
-/// no host memory. A new pool needs about 270 KB of host memory for its tables. If the host cannot
-/// allocate this memory, [`with_config`](Self::with_config) aborts the process, like the standard
-/// collections. If the host has memory for the tables but not for the records of all initial
-/// chunks, the pool starts with fewer chunks.
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
+/// host memory is allocated when a block is returned, when the pool is reset, trimmed, or disposed
+/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
+/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process,
+/// like the standard collections. If the host has memory for the tables but not for the records of
+/// all initial chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
@@ -254,7 +254,7 @@ impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
     }
 }
 
-/// Returns a pool number that is unique within the process.
+/// Returns the pool's number, which is unique within the process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

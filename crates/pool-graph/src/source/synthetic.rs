@@ -153,8 +153,8 @@ impl SyntheticMemory {
         self.state().allocations
     }
 
-    /// Returns the number of invalid frees. A free is invalid if its range was not allocated or was
-    /// allocated with a different size.
+    /// Returns the number of invalid calls to `free`. A call to `free` is invalid if its range was
+    /// not allocated or was allocated with a different size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes

@@ -7,8 +7,8 @@ use pool_core::Device;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device. This type has no values, because this crate was built without its
-/// `cuda` feature.
+/// A CUDA device's memory. This type has no values, because this crate was built without its `cuda`
+/// feature.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceMemory {}
 

@@ -18,7 +18,8 @@ pub struct OrderEdge {
     /// The number of the later node.
     pub to: usize,
     /// `true` if the later node begins only after the earlier node has completed. Programmatic
-    /// edges and launch-order edges do not guarantee this, so they do not order memory accesses.
+    /// edges and launch-order edges do not guarantee this order, so they do not order memory
+    /// accesses.
     pub full: bool,
 }
 

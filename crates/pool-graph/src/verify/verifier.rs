@@ -14,8 +14,8 @@ pub struct Verification {
     /// The number of pairs of regions that share bytes. The graph uses the regions in each pair one
     /// after the other.
     pub sharing: usize,
-    /// The number of memory accesses by nodes. Each access lies in a region that owns the accessed
-    /// bytes during the access.
+    /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
+    /// the accessed bytes during the access.
     pub accesses: usize,
 }
 
