@@ -5,9 +5,9 @@
 //! the vertical order of the temporaries. For each temporary, the stack specifies which other
 //! temporaries lie below it. In every other member, each temporary is placed at the lowest offset
 //! that this stack and the member's own sizes allow. Temporaries that share bytes in the plan may
-//! share bytes in every member, and all other temporaries keep their order. The largest member's
-//! stack is therefore valid for every member that uses its temporaries in the same steps. This
-//! module validates each member's offsets and compares the member's peak with its lower bound.
+//! share bytes in every member. All other temporaries keep their order. The largest member's stack
+//! is therefore valid for every member that uses its temporaries in the same steps. This module
+//! validates each member's offsets and compares the member's peak with its lower bound.
 
 use std::cmp::Reverse;
 

@@ -113,8 +113,8 @@ impl Contents {
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         // SAFETY: the struct consists only of integers, so an all-zero value is valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
-        // to it.
+        // SAFETY: the node belongs to the borrowed graph. `fill` outlives the call that writes to
+        // it.
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
@@ -126,8 +126,8 @@ impl Contents {
 
     fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node belongs to the borrowed graph, and `place` outlives the call that writes
-        // to it.
+        // SAFETY: the node belongs to the borrowed graph. `place` outlives the call that writes to
+        // it.
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {

@@ -91,7 +91,7 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {
         let places = nodes.as_mut_ptr();
-        // SAFETY: the caller guarantees that the graph is live, and the array has space for `count`
+        // SAFETY: the caller guarantees that the graph is live. The array has space for `count`
         // entries.
         let asked = unsafe { sys::cuGraphGetNodes(graph, places, &raw mut count) };
         answer("cuGraphGetNodes", asked.result())?;
@@ -124,8 +124,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
 /// [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
-    // SAFETY: the caller guarantees that the node is live, and `graph` outlives the call that
-    // writes to it.
+    // SAFETY: the caller guarantees that the node is live. `graph` outlives the call that writes to
+    // it.
     let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
     answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
     Ok(graph)
@@ -148,8 +148,8 @@ pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaErr
     let mut from = vec![ptr::null_mut(); count];
     let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the caller guarantees that the graph is live, and each of the three arrays has space
-    // for `count` entries.
+    // SAFETY: the caller guarantees that the graph is live. Each of the three arrays has space for
+    // `count` entries.
     unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
     // Only edges of type 0 establish an order between memory accesses.
     let edges = from.into_iter().zip(to).zip(data).take(count);

@@ -1,5 +1,5 @@
-//! The memory that a graph's fill or copy accesses. Each access is described by the range from its
-//! first byte to its last byte.
+//! The memory that a fill node or a copy node accesses. Each access is described by the range from
+//! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All numbers
@@ -263,7 +263,7 @@ mod tests {
         let mut place = MaybeUninit::new(copy());
         // SAFETY: the field lies within `place`. The expression creates no reference.
         let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
-        // SAFETY: the pointer refers to a field of `place`, and a `u32` has the same size as this
+        // SAFETY: the pointer refers to a field of `place`. A `u32` has the same size as this
         // field.
         unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));

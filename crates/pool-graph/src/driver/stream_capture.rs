@@ -56,8 +56,7 @@ impl CaptureMode {
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
-// SAFETY: calls on a stream may be made from any thread, and the handle in this value never
-// changes.
+// SAFETY: calls on a stream may be made from any thread. The handle in this value never changes.
 unsafe impl Sync for Origin {}
 
 enum OriginKind {}
@@ -110,8 +109,8 @@ impl Origin {
     /// frees is assigned to that graph.
     fn ask_to_end(&self, entry: &mut Option<GraphEntry>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live, because its owner is borrowed, and `graph` outlives the call
-        // that writes to it.
+        // SAFETY: the stream is live, because its owner is borrowed. `graph` outlives the call that
+        // writes to it.
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(entry) = entry.take() else { return Ok(None) };

@@ -110,8 +110,8 @@ impl FreeIndex {
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
     /// region that is large enough is suitable. For larger alignments, a region may be large enough
-    /// for the block but start at an unsuitable address. The search ends no later than at the first
-    /// region that is large enough regardless of its address.
+    /// for the block but start at an unsuitable address. If no earlier region is suitable, the
+    /// search ends at the first region that is large enough regardless of its address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {

@@ -70,7 +70,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
 /// same addresses as before. The addresses can differ only if a chunk has been freed since the
 /// reset. The pool frees a chunk when [`trim`](Self::trim) is called, or when a request would
-/// exceed the maximum or the device's memory.
+/// exceed the maximum or the device's free memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -130,9 +130,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// Returns an error if the size is 0 or cannot be rounded up, or if the alignment is not a
     /// power of two. The call also returns an error if the request exceeds the pool's maximum or
-    /// the source's memory. The call also fails if the host cannot allocate memory for the records
-    /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
-    /// has been [disposed of](Self::dispose).
+    /// the source's available memory. The call also fails if the host cannot allocate memory for
+    /// the records ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if
+    /// the pool has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
         let (size, alignment) = layout.size_and_alignment();
         growth::allocate(&self.shared, &Request::new(size, alignment)?)

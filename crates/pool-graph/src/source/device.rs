@@ -110,10 +110,10 @@ impl DeviceMemory {
     }
 }
 
-// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and these
-// ranges stay mapped until they are freed. The driver may be called from any thread on which the
-// context is current, and both `allocate` and `free` make it current. The caller of `allocate`
-// rejects an address that is 0 or too high.
+// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes. These ranges
+// stay mapped until they are freed. The driver may be called from any thread on which the context
+// is current, and both `allocate` and `free` make it current. The caller of `allocate` rejects an
+// address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 
