@@ -7,7 +7,7 @@ use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// The order of a graph's nodes and a layout's regions, prepared for queries.
+/// A graph's node order and a layout's regions, prepared for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
