@@ -1,6 +1,6 @@
 //! The calls that can invalidate a capture, with advice for each call. The driver does not report
-//! which call invalidated a capture. The error therefore lists all calls that are possible in the
-//! capture's mode; the list depends on whether cudarc tracks events.
+//! which call invalidated a capture. The error therefore lists every call that can invalidate a
+//! capture in the current mode. The list also depends on whether cudarc tracks events.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A session that has its memory and can capture bodies into graphs.
+//! A session that has an arena and can capture bodies into graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -14,10 +14,11 @@ use super::setup::{CaptureSetup, Purpose};
 /// The second state of a session, in which it owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
-/// capture uses the same memory. After a successful capture, further graphs can be captured. All
-/// graphs of a `PreparedCapture` run one after another on the same stream. The graphs [share the
-/// arena](crate::CaptureSession::beside), so they overwrite each other's temporaries. The arena and
-/// the leases are released when the `PreparedCapture` and all of its graphs have been dropped.
+/// capture uses the same memory. After a successful capture, the `PreparedCapture` can capture more
+/// graphs. All graphs of a `PreparedCapture` run one after another on the same stream. The graphs
+/// [share the arena](crate::CaptureSession::beside) and therefore overwrite each other's
+/// temporaries. The arena and the leases are released when the `PreparedCapture` and all of its
+/// graphs have been dropped.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};
@@ -59,11 +60,11 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits until the earlier work on the session's streams has completed, and then captures the
-    /// work that the body enqueues. At the end of the body, all branches are joined with the first
+    /// Waits until the earlier work on the session's streams has completed, then captures the work
+    /// that the body enqueues. At the end of the body, all branches are joined with the first
     /// stream.
     ///
-    /// After the capture, all nodes and edges of the graph are read back from the driver. The
+    /// After the capture, all of the graph's nodes and edges are read back from the driver. The
     /// verifier checks that the graph's order matches the offsets of its temporaries, regardless of
     /// the arena's policy. The captured graph owns the state.
     ///

@@ -21,8 +21,8 @@ pub(crate) struct SessionResources {
 }
 
 impl SessionResources {
-    /// Creates a session's resources. The list of streams must not be empty; the graphs run on its
-    /// first stream.
+    /// Creates a session's resources. The list of streams must not be empty, because the graphs run
+    /// on its first stream.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -36,12 +36,12 @@ impl SessionResources {
         &self.streams[0]
     }
 
-    /// Returns an `Arc` that shares ownership of all of the session's streams.
+    /// Returns an `Arc` that shares ownership of the session's streams.
     pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
         Arc::clone(&self.streams)
     }
 
-    /// Returns all of the session's streams.
+    /// Returns the session's streams.
     pub(crate) fn streams(&self) -> &[Arc<CudaStream>] {
         &self.streams
     }

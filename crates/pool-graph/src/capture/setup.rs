@@ -29,13 +29,13 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
-/// The streams, mode, and memory of a session's captures, and the mark at which they start to
-/// allocate from the arena.
+/// A session's streams, capture mode, and memory, and the arena mark at which its captures start
+/// allocating.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run that captures must follow, or `None` if captures may perform any
-    /// steps.
+    /// The trace of a dry run that captures must follow, or `None` if captures are free to perform
+    /// any steps.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,
@@ -47,15 +47,15 @@ pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the
     /// arena.
     Graph,
-    /// The body updates a graph, and allocates the regions that this graph already owns.
+    /// The body updates a graph and reallocates the regions that this graph already owns.
     Update(&'p Pattern),
 }
 
 /// The steps and offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number shared by all captures of the graph. This number also identifies the graph's host
-    /// arguments.
+    /// The number that all captures of the graph share. This number also identifies the graph's
+    /// host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
@@ -70,10 +70,10 @@ pub(crate) struct CaptureOutcome {
     peak: u64,
 }
 
-/// A capture in progress, together with the interface that its body uses.
+/// A capture in progress, together with the interface passed to its body.
 struct RunningCapture<'c> {
     // Rust drops fields in declaration order. If the body fails or panics, the driver's capture
-    // must end first. The stream is then no longer captured when the body's pools are dropped.
+    // must end first. The stream is therefore no longer captured when the body's pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -84,7 +84,7 @@ impl RunningCapture<'_> {
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
         // The branches are joined even if the context could not be made current, because an earlier
-        // error from the body takes precedence.
+        // error from the body takes precedence over that failure.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -93,7 +93,7 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that has been read back and verified, and the host memory of its nodes.
+/// A graph that has been read back and verified, together with the host memory that its nodes use.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -142,7 +142,8 @@ impl CaptureSetup {
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body has reset the arena, other code may have reused the graph's bytes.
+        // If the body has reset the arena, other code may have reused the graph's part of the
+        // arena.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -174,8 +175,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of uses that contains one read of each leased block. Operations that write to
-    /// a block record their writes later.
+    /// Returns a set of block uses that contains one read of each leased block. Operations that
+    /// write to a block record their writes when they are captured.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -184,8 +185,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads back all nodes and edges of the graph, and checks that its order matches the offsets
-    /// of its temporaries.
+    /// Reads back all of the graph's nodes and edges, and checks that the graph's order permits the
+    /// offsets of its temporaries.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,
@@ -234,7 +235,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle becomes an invalid number, and the verifier rejects that number.
+        // An unknown handle is mapped to an invalid number, which the verifier rejects.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -248,8 +249,8 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is a separate allocation, so a copy must not extend beyond the arena into
-        // another allocation.
+        // The arena is a separate allocation, so no access may start below the arena and extend
+        // into it.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -305,8 +306,8 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number that identifies the capture. An update uses its graph's number, whereas a
-    /// new graph gets a new number.
+    /// Returns the number that identifies the capture. An update uses its graph's number, and a new
+    /// graph receives a new number.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -322,7 +323,7 @@ impl<'p> Purpose<'p> {
     }
 
     /// Checks that an update's temporaries are at the same offsets as in the graph. If the body
-    /// repeats its steps, the offsets can differ only in a linear arena. A linear arena reuses
+    /// repeats its steps, the offsets can differ only if the arena is linear. A linear arena reuses
     /// bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The state that a pool shares with its leases: the locked ledger and the source of the pool's
+//! The state shared by a pool and its leases: the locked ledger and the source of the pool's
 //! memory.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
@@ -8,23 +8,23 @@ use crate::base::sync::{Condvar, Mutex, MutexGuard, SourceCall};
 use crate::ledger::{BlockLedger, LeavingPieces};
 use crate::source::MemorySource;
 
-/// The state that a pool shares with its leases.
+/// The state shared by a pool and its leases.
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) ledger: Mutex<BlockLedger>,
-    /// The condition variable that wakes waiting threads after each change of the ledger.
+    /// The condition variable that wakes waiting threads after each change to the ledger.
     pub(crate) changed: Condvar,
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease and frees all memory that only this lease kept alive.
+    /// Ends a lease and frees all memory that was kept alive only by this lease.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.ledger.lock().end_lease(blocks);
         self.give_back(idle);
     }
 
     /// Locks the ledger and ensures that it has enough host memory for an allocation. If `growth`
-    /// is given, the ledger also has memory for the record of a new chunk of `growth` bytes.
+    /// is given, the ledger also has memory to record a new chunk of `growth` bytes.
     pub(crate) fn ledger_with_capacity(
         &self,
         growth: Option<u64>,
@@ -43,9 +43,9 @@ impl<M: MemorySource> Shared<M> {
         let mut next = self.ledger.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
             // SAFETY: the ledger releases each range once and as a whole, after the last block in
-            // the range has been returned. Code that returns a block promises that no work uses
-            // this block anymore. A captured graph that uses the range holds a lease. The ledger
-            // does not release a range with leased blocks.
+            // the range has been returned. Code that returns a block guarantees that no work still
+            // uses this block. A captured graph that uses the range holds a lease on it. The ledger
+            // does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut ledger = self.ledger.lock();

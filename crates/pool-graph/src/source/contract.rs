@@ -1,4 +1,4 @@
-//! The trait for sources of memory. A source provides either device memory or, for tests, addresses
+//! The trait for sources of memory. A source provides either device memory or, in tests, addresses
 //! that do not refer to real memory.
 
 use std::error::Error;
@@ -8,15 +8,16 @@ use pool_core::Device;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 
-/// The result type of methods on pools and arenas whose source is `M`.
+/// The result type of the methods of pools and arenas whose source is `M`.
 pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
 
 /// A source of memory at fixed addresses, for [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool)
 /// and [`CudaArena`](crate::CudaArena).
 ///
-/// A pool or an arena never holds a lock while calling its source. A source may therefore block or
-/// read the statistics of the pool that called it. A source must not allocate from the pool that
-/// called it. However, a hook in the host's allocator may allocate from the pool during the call.
+/// A pool or arena never holds a lock while calling its source. A source may therefore block, and
+/// may read the statistics of the pool that called it. A source must not allocate from the pool
+/// that called it. However, a hook in the host's allocator may allocate from the pool during the
+/// call.
 ///
 /// # Safety
 ///
@@ -30,9 +31,9 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///   of them does not hold.)
 /// - The memory keeps its address, and its pages stay mapped, until the memory is
 ///   [freed](Self::free).
-/// - Any thread that can access the source may call both `allocate` and `free`.
+/// - Any thread with access to the source may call both `allocate` and `free`.
 pub unsafe trait MemorySource {
-    /// The error type of failed allocations.
+    /// The error type for failed allocations.
     type Error: Error + Send + Sync + 'static;
 
     /// Returns the device that holds the memory.
@@ -53,7 +54,7 @@ pub unsafe trait MemorySource {
     ///
     /// # Safety
     ///
-    /// `address` and `bytes` must come from a single [`allocate`](Self::allocate) call on this
+    /// `address` and `bytes` must come from the same [`allocate`](Self::allocate) call on this
     /// source, or on a clone that shares its memory. The range must not have been freed already. No
     /// enqueued work and no graph may use the range after this call.
     unsafe fn free(&self, address: u64, bytes: u64) -> bool;

@@ -1,4 +1,4 @@
-//! The trait for memory sources, with a source for CUDA devices and a source of synthetic
+//! The trait for memory sources, with one source for CUDA devices and one source of synthetic
 //! addresses.
 
 mod contract;

@@ -7,20 +7,19 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, but the graph may use one of them before it has finished with the
-    /// other.
+    /// Two regions share bytes, but the graph may start to use one region before it has finished
+    /// with the other.
     #[error(
         "regions #{first} and #{second} share bytes, but the graph does not wait for all uses of \
          one region to finish before it uses the other"
     )]
     Unordered {
-        /// The index of the first region; it is lower than `second`.
+        /// The index of the first region, which is lower than `second`.
         first: usize,
         /// The index of the second region.
         second: usize,
     },
-    /// A node accesses bytes of the arena that do not belong to any region at the time of the
-    /// access.
+    /// A node accesses bytes of the arena that do not belong to any region during the access.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
          contains these bytes at that time"
@@ -54,7 +53,7 @@ pub enum LayoutViolation {
         /// The region's size in bytes.
         bytes: u64,
     },
-    /// The edges of the graph form a cycle.
+    /// The graph's edges form a cycle.
     #[error("the graph's edges form a cycle")]
     Circle,
 }
