@@ -20,8 +20,8 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A guard that owns a new block while the pool's watch runs, because the pool does not own the
-/// block yet. A watch is user code and may panic, so dropping the guard frees the block.
+/// A guard that owns a new block until the pool does, in case the pool's watch panics. A watch is
+/// user code and may panic; in that case, the guard's destructor frees the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
@@ -47,7 +47,7 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block in this context, so no other code frees it. All work that
-        // uses the block has been enqueued on the pool's stream or on a stream that the pool has
+        // uses the block has been enqueued on the pool's stream, or on a stream that the pool has
         // recorded as a user.
         self.stream.keep_pending_error(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
@@ -60,9 +60,9 @@ impl Drop for BlockGuard<'_> {
 // bytes. The host cannot access device memory, and no thread owns it. `free` orders the
 // deallocation after all work on the pool's stream and after all uses of the block on other
 // streams. If the driver cannot order these uses, `free` waits for them. `free` stores its errors
-// for `take_pending_error`, retries failed frees later, and never panics. A view consists only of
-// an address and a length. No method of this implementation keeps a reference to the context, and
-// no method uses the pool.
+// for `take_pending_error`, retries failed frees later, and never panics. A view consists of only
+// an address and a length. No method in this implementation retains a reference to the context or
+// uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -177,11 +177,11 @@ unsafe impl PoolBackend for Cuda {
 }
 
 // SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` contains only an
-// address. Each address within an allocation is therefore a valid block that ends at the end of the
-// allocation. Every method except `free` accepts such an address as a block. All contexts created
-// by cudarc use unified addressing (CUDA guide, "Unified Virtual Address Space"). Device and host
-// memory therefore share one address space, with host memory in its lower half. Views call only the
-// `pool_context`, `block_of`, and `arm_bytes` methods of their `SlotRef`.
+// address. Each address within an allocation is therefore a valid block that extends to the end of
+// the allocation. Every method except `free` accepts such an address as a block. All contexts
+// created by cudarc use unified addressing (see "Unified Virtual Address Space" in the CUDA guide).
+// Device and host memory therefore share one address space, whose lower half contains host memory.
+// Views call only the `pool_context`, `block_of`, and `arm_bytes` methods of their `SlotRef`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

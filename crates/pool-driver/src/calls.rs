@@ -1,7 +1,7 @@
 //! Wraps the driver calls that manage, fill, and copy memory or wait for work. All functions return
 //! typed errors. The functions receive references to cudarc's stream and context objects, which
-//! therefore stay alive during the call. The caller guarantees that all addresses are valid. Each
-//! function makes its context current immediately before calling the driver.
+//! keep these objects alive during the call. The caller guarantees that all addresses are valid.
+//! Each function makes its context current immediately before it calls the driver.
 //!
 //! This module does not use cudarc's safe functions, because they return errors that earlier,
 //! unrelated calls left in the context. No code in this module reads or changes the errors that
@@ -30,9 +30,9 @@ pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     Ok(MemoryInfo { free, total })
 }
 
-/// Blocks the host until all work in a context has completed. The host must wait for the whole
-/// context if a stream unknown to the pool has used the context's memory. `stream` is the handle of
-/// this unknown stream and is used only in errors.
+/// Blocks the host until all work in a context has completed. The host must wait for all work in
+/// the context if a stream unknown to the pool has used the context's memory. `stream` is the
+/// handle of this unknown stream and is used only in errors.
 ///
 /// # Errors
 ///
@@ -49,8 +49,8 @@ fn synchronize_current() -> Result<(), CudaError> {
 }
 
 /// Blocks the host until all work in the primary contexts of all other devices has completed.
-/// Devices without an active primary context are skipped. The current context may have changed when
-/// this call returns.
+/// Devices without an active primary context are skipped. The current context may be a different
+/// one when this call returns.
 ///
 /// # Errors
 ///
@@ -115,8 +115,8 @@ pub unsafe fn allocate_in_order(
 /// Allocates device memory in a context immediately, without a stream.
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
-    // SAFETY: no other code owns the new memory, and its contents are not read before they have
-    // been written.
+    // SAFETY: no other code owns the new memory, and its contents are not read before they are
+    // written.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
@@ -271,7 +271,7 @@ pub unsafe fn copy_to_host(
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory in a context. All contexts can use this memory.
+/// Allocates page-locked host memory in a context. This memory can be used from all contexts.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
     // SAFETY: no other code owns the new memory, and its contents are not read before they have

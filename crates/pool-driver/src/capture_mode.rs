@@ -20,9 +20,9 @@ use cudarc::driver::sys;
 /// During such a capture, the following calls succeeded: `cuMemGetInfo`, `cuMemcpy*` and
 /// `cuMemset*`, with and without a stream, `cuLaunchKernel`, `cuGraphLaunch`, `cuStreamCreate`,
 /// `cuEventCreate`, `cuEventRecord` on another stream, `cuModuleLoadData`, and
-/// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls, unless they
-/// only enqueue work or query a capture. The untested calls destroy handles, grant access to
-/// memory, read the times of events, upload or update executable graphs, or open a device.
+/// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls that do more
+/// than enqueue work or query a capture. The untested calls destroy handles, grant access to
+/// memory, read event times, upload or update executable graphs, or open a device.
 ///
 /// In every mode, a capture forbids `cuCtxSynchronize` in its own context (see
 /// [`captures_under_way`](crate::captures_under_way)).

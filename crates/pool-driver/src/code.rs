@@ -74,8 +74,9 @@ impl DriverCode {
         })
     }
 
-    /// Returns `true` if the code means that the device's context is lost. Every later call in this
-    /// context returns the same code, and only a new process can create a working context.
+    /// Returns `true` if the code means that the device's context has been lost. Every later call
+    /// in this context returns the same code, and a working context can be created only in a new
+    /// process.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)

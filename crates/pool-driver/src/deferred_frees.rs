@@ -1,6 +1,6 @@
-//! Implements the queue of deferred frees, shared by the whole process. The queue contains driver
-//! resources that could not be freed when their owners were dropped. A resource cannot be freed
-//! during a capture, or if the driver refuses to free it. The frees are retried when a pool
+//! Implements the queue of deferred frees, which the whole process shares. The queue contains
+//! driver resources that could not be freed when their owners were dropped. A resource cannot be
+//! freed during a capture, or if the driver refuses to free it. The frees are retried when a pool
 //! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
@@ -225,7 +225,7 @@ fn give_back_or_keep(mut deferred: Box<dyn DeferredFree>) -> Result<(), CudaErro
     given_back
 }
 
-/// Retries all deferred frees, and returns the number of resources that still could not be freed.
+/// Retries all deferred frees and returns the number of resources that still could not be freed.
 pub fn retry_deferred_frees() -> usize {
     if deferred_frees().total() == 0 {
         return 0;
@@ -258,7 +258,7 @@ mod tests {
 
     use super::{DeferredFreeKind, QueueEntry, Resource, deferred_frees, retry_deferred_frees};
 
-    /// A resource that can be freed only after the given number of attempts have failed.
+    /// A resource that can be freed only after a given number of attempts have failed.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

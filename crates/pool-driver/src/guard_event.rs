@@ -23,10 +23,10 @@ pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
 /// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
-/// it would leak an event that it cannot destroy.
+/// it would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// Identifies a [`GuardEvent`] as long as the event is alive.
+/// Identifies a [`GuardEvent`] for as long as the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
@@ -90,8 +90,8 @@ impl Resource for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let context: *const Arc<CudaContext> = self.event().context();
-        // SAFETY: the event's destructor never runs, so the event's reference to the context is
-        // dropped only here.
+        // SAFETY: the event's destructor never runs, so only this code drops the event's reference
+        // to the context.
         drop(unsafe { ptr::read(context) });
     }
 }

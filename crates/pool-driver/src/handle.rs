@@ -44,7 +44,7 @@ pub struct ContextHandle<K: HandleKind> {
 }
 
 // SAFETY: the trait guarantees that any thread may call the driver's functions for this kind of
-// handle, and the value itself never changes.
+// handle. The value itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {

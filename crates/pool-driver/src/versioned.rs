@@ -1,8 +1,8 @@
 //! Declares driver functions and structures that differ between versions of CUDA. This module
 //! declares each function and structure once, for one particular version of CUDA. In contrast,
-//! cudarc's bindings declare the functions of the CUDA version selected by the application. This
-//! module's declarations do not depend on the selected version. One build therefore works with
-//! every driver that provides these functions.
+//! cudarc's bindings declare the functions of the CUDA version selected by the application. The
+//! declarations in this module do not depend on the selected version. One build therefore works
+//! with every driver that provides these functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,7 +15,7 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture to which a stream belongs, and the stream's position in this capture.
+/// The capture to which a stream belongs, and the stream's position in that capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
     /// The capture's status: active, invalidated, or none.
@@ -39,7 +39,7 @@ impl CaptureInfo {
     };
 }
 
-/// An edge's data in a graph, called `CUgraphEdgeData` in CUDA.
+/// The data of a graph edge, called `CUgraphEdgeData` in CUDA.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
@@ -117,7 +117,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
-// use some bytes of the structure that older versions required to be zero.
+// use some bytes of the structure that older versions require to be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
@@ -159,9 +159,9 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 }
 
 /// Returns `true` if an event with timing has been recorded at least once. Most driver calls treat
-/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects an event that
-/// was never recorded: "if `cuEventRecord()` has not been called on either event, then
-/// `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
+/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects such an event:
+/// "if `cuEventRecord()` has not been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is
+/// returned" (driver API, `cuEventElapsedTime`).
 ///
 /// # Errors
 ///
@@ -184,7 +184,7 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Clears the dependencies of the next operation that is added to a captured stream.
+/// Clears the dependencies of the next operation to be added to a captured stream.
 ///
 /// # Errors
 ///
@@ -202,9 +202,9 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph to three arrays: the source nodes, the target nodes, and
-/// the data of the edges. If the pointers are null, this function writes only the number of edges
-/// to `count`.
+/// Writes up to `count` edges of a graph to three arrays, which hold the source nodes, target
+/// nodes, and edge data. If the pointers are null, this function writes only the number of edges to
+/// `count`.
 ///
 /// # Errors
 ///
@@ -213,7 +213,7 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
 ///
 /// # Safety
 ///
-/// No code may destroy the graph during the call. Each pointer must either be null or point to an
+/// The graph must not be destroyed during the call. Each pointer must either be null or point to an
 /// array of at least `count` entries.
 pub unsafe fn graph_edges(
     graph: sys::CUgraph,
@@ -240,7 +240,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// A device's access to memory, described by `CUmemAccessDesc` in CUDA.
+/// A description of a device's access to memory, called `CUmemAccessDesc` in CUDA.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {
@@ -270,7 +270,7 @@ pub unsafe fn open_memory_pool(
 }
 
 /// Creates a memory pool of unlimited size on a device. The memory pool allocates its memory on
-/// this device, and other processes cannot share it.
+/// this device and cannot be shared with other processes.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {

@@ -49,8 +49,7 @@ impl<'a> Binding<'a> {
         self.access
     }
 
-    /// Returns the number of bound bytes, which is the size of the view rounded up to a multiple of
-    /// 4.
+    /// Returns the number of bound bytes, which is the view's size rounded up to a multiple of 4.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

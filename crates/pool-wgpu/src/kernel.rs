@@ -39,8 +39,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// The layout of a kernel's storage bindings. Kernels with the same kinds of access share one
-/// layout, so they can also share bind groups.
+/// The layout of a kernel's storage bindings. Kernels with the same kinds of access share a layout,
+/// so they can also share bind groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -62,7 +62,7 @@ impl Kernel {
     }
 
     /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
-    /// can be used with every bind group of their layout.
+    /// can be used with every bind group that has their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -78,15 +78,15 @@ impl Kernel {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings, and the layout's unique number within the
-    /// process.
+    /// Returns the layout of the kernel's bindings and the layout's number, which is unique within
+    /// the process.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
     }
 
-    /// Checks that the given bindings match the bindings that the kernel declares, and that their
-    /// memory belongs to the kernel's stream.
+    /// Checks that the given bindings match those that the kernel declares, and that their memory
+    /// belongs to the kernel's stream.
     ///
     /// # Errors
     ///
@@ -126,9 +126,9 @@ impl Kernel {
     }
 }
 
-/// Returns `true` if one dispatch cannot use both bindings. Two bindings conflict if they refer to
-/// the same buffer and at least one is written. Bindings that are both written conflict only if
-/// they overlap.
+/// Returns `true` if a single dispatch cannot use both bindings. Two bindings conflict if they
+/// refer to the same buffer and at least one of them is written. Two bindings that are both written
+/// conflict only if they overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -185,7 +185,7 @@ impl Compiler {
         &self.parameters
     }
 
-    /// Compiles an entry point of a WGSL source.
+    /// Compiles an entry point in a WGSL source.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl Compiler {
         })
     }
 
-    /// Returns the layout for these accesses from the cache, or creates it.
+    /// Returns the layout for these accesses from the cache, or creates one.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();

@@ -36,7 +36,7 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// # Other encoders
 ///
-/// The stream does not order work that you record in your own encoder, even if this work uses a
+/// The stream does not order work that you record in your own encoder, even if that work uses a
 /// pool's memory. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
@@ -49,7 +49,7 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// A stream does not replace the device's callbacks. A stream uses error scopes, so each call
 /// returns the errors that wgpu reports for it. The stream detects a lost device at the next
-/// submission, allocation, or read. A browser reports errors later, and only to the device's own
+/// submission, allocation, or read. A browser reports errors later and only to the device's own
 /// handler.
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure of
@@ -61,8 +61,8 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// # Several threads
 ///
-/// If wgpu rejects a call, only this call fails, and all other commands stay recorded. However,
-/// wgpu detects some mistakes only when a thread submits the batch, and such a mistake affects the
+/// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However,
+/// some mistakes are detected only when a thread submits the batch; such a mistake affects the
 /// whole batch. Every other thread that recorded commands in a rejected batch receives the error
 /// from its next call.
 #[derive(Clone)]
@@ -113,8 +113,8 @@ impl Stream {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// Creates a stream from your device and queue, with a configuration that can add usages to the
-    /// stream's buffers.
+    /// Creates a stream from your device and queue with a configuration, which can add usages to
+    /// the stream's buffers.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Stream {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Opens a stream like [`open_with_config`](Self::open_with_config), without blocking. A
+    /// Opens a stream as [`open_with_config`](Self::open_with_config) does, but without blocking. A
     /// program in a browser must await its request for an adapter.
     ///
     /// # Errors
@@ -208,8 +208,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::MissingFeature`], which names the missing feature, if the device was
-    /// opened without it.
+    /// If the device was opened without the required feature, returns
+    /// [`WgpuError::MissingFeature`], which names this feature.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }
@@ -240,7 +240,7 @@ impl Stream {
     /// The stream creates a bind group when a kernel first uses these bindings. Kernels with the
     /// same accesses share this bind group. The bind group exists until one of the blocks is freed,
     /// or until 4,096 other bind groups have been used more recently. `parameters` contains the
-    /// bytes of the kernel's uniform variable, in the WGSL layout. If `parameters` is shorter than
+    /// bytes of the kernel's uniform variable, laid out as in WGSL. If `parameters` is shorter than
     /// the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl Stream {
     ///   [`WgpuError::TooManyParameters`], or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
     /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects. For example, a binding
-    ///   may be smaller than the array in the kernel.
+    ///   may be smaller than the array that the kernel declares.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
     ///   [`WgpuError::DeviceLost`], or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
@@ -270,10 +270,10 @@ impl Stream {
     /// recorded before the closure returned.
     ///
     /// The closure must end all passes that it begins. The closure may acquire arrays from the
-    /// stream's pools, even if the pools must allocate memory for them. Inside the closure, fills,
-    /// copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
-    /// threads may use the stream while the closure runs, and their commands precede the closure's
-    /// commands.
+    /// stream's pools, even if the pools must allocate memory for these arrays. Inside the closure,
+    /// fills, copies, dispatches, and nested calls to `record` fail with [`WgpuError::Reentered`].
+    /// Other threads may use the stream while the closure runs, and their commands precede the
+    /// closure's commands.
     ///
     /// If the closure panics or wgpu rejects its commands, none of its commands are recorded. All
     /// earlier commands stay recorded. The closure's return value is dropped if wgpu rejects the
@@ -294,7 +294,7 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Runs a closure that can fail, and otherwise behaves like [`record`](Self::record). If the
+    /// Runs a closure that can fail, but otherwise behaves like [`record`](Self::record). If the
     /// closure fails, none of its commands are recorded.
     ///
     /// # Errors
@@ -331,14 +331,14 @@ impl Stream {
     ///
     /// Returns the same errors as [`submit`](Self::submit). If one of these errors occurs, none of
     /// your command buffers are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of
-    /// your command buffers. wgpu does not execute the rejected buffer or any buffer after it. The
+    /// your command buffers. Neither the rejected buffer nor any buffer after it is executed. The
     /// recorded commands and your earlier buffers are executed.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because the iterator is user code that may
-        // use the stream.
+        // The iterator runs before the stream is locked, because it is user code that may use the
+        // stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
@@ -435,8 +435,8 @@ impl Stream {
     }
 
     /// Counts a buffer as freed and removes its bind groups from the stream's cache. If another
-    /// call is using the recording, the next call removes the bind groups. If no other call is
-    /// using the recording, this method removes them immediately.
+    /// call is using the recording, the next call removes the bind groups. Otherwise, this method
+    /// removes them immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();

@@ -22,8 +22,8 @@ const CELL_BYTES: usize = NUMBERS * 8;
 /// mask.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. The lock is held only to acquire or return cells, and to add or remove
-/// slabs. The lock is never held during a driver call.
+/// The slabs of one pool. The lock is held only while cells are acquired or returned, or slabs are
+/// added or removed. The lock is never held during a driver call.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
@@ -73,8 +73,8 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Removes and returns all slabs, so that they can be freed. No code may use any shape after
-    /// this call.
+    /// Removes and returns all slabs, so that they can be freed. No code may use a shape after this
+    /// call.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }

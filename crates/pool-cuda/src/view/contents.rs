@@ -44,7 +44,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
     /// [`CudaError::Capturing`] if only one of the two pools has a captured stream, or if only one
-    /// uses a graph's memory. Returns [`CudaError::Call`] if the driver rejects the copy.
+    /// of them uses a graph's memory. Returns [`CudaError::Call`] if the driver rejects the copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -146,8 +146,8 @@ macro_rules! both_kinds {
             }
 
             /// Copies the elements to the host and blocks until the copy is complete. The copy
-            /// waits for all work enqueued so far on the pool's stream and on other streams that
-            /// use the memory.
+            /// waits for all work enqueued so far on the pool's stream, and on the other streams
+            /// that use the memory.
             ///
             /// The elements must implement [`PodElement`], because a kernel may have written any
             /// bit pattern.

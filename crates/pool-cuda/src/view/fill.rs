@@ -1,10 +1,10 @@
 //! Fills device memory on the pool's stream. A fill repeatedly writes one element.
 //!
-//! **During a capture**, the element size and the length determine which nodes a fill adds. The
+//! **During a capture**, the element's size and the length determine which nodes a fill adds. The
 //! value never affects them. An update of the graph may change "both the value and pointer address"
 //! of a memset node. However, "changing other aspects of the memset (width, height, element size or
 //! pitch) may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An
-//! update cannot change the kinds or the number of nodes.
+//! update cannot change the number of nodes or their kinds.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
@@ -27,8 +27,8 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of a fill's first copy, if the source can keep host memory alive for this
-/// copy.
+/// The size in bytes of a fill's first copy, which is made only if the source can keep host memory
+/// alive.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
 /// Writes `length` copies of an element. The element's bytes are passed as a slice.
@@ -73,7 +73,7 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, the address where the fill begins, and the number of
+/// An element of at least one byte, the address at which the fill begins, and the number of
 /// repetitions. The number of repetitions is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
@@ -148,7 +148,7 @@ impl Repetition<'_> {
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: the source and the target are within the range, and they are disjoint because
+            // SAFETY: the source and the target are within the range. They are disjoint, because
             // the source ends where the target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;

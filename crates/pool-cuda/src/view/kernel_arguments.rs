@@ -50,7 +50,7 @@ impl<T> DeviceView<'_, T> {
 
 impl<T> DeviceViewMut<'_, T> {
     /// Returns an argument for a kernel on `stream` that writes the elements. Orders the two
-    /// streams like [`DeviceView::on`].
+    /// streams as [`DeviceView::on`] does.
     ///
     /// # Errors
     ///
@@ -61,8 +61,8 @@ impl<T> DeviceViewMut<'_, T> {
     }
 }
 
-// SAFETY: the pushed argument is the view's address, which is stored in the view, and the builder
-// borrows the view for its whole lifetime. The safety contract of `launch` requires a launch on the
+// SAFETY: the pushed argument is the view's address. The address is stored in the view, which the
+// builder borrows for its whole lifetime. The safety contract of `launch` requires a launch on the
 // pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]

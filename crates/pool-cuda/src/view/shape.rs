@@ -71,8 +71,8 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
-        // SAFETY: this function creates exactly one exclusive view of the block, and does not
-        // return the descriptor.
+        // SAFETY: this function creates exactly one exclusive view of the block and does not return
+        // the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
