@@ -57,12 +57,12 @@ impl Drop for BlockGuard<'_> {
 }
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
-// bytes. The host cannot access device memory, and no thread owns it. `free` orders the
-// deallocation after all work on the pool's stream and after all uses of the block on other
-// streams. If the driver cannot order these uses, `free` waits for them. `free` stores its errors
-// for `take_pending_error`, retries failed frees later, and never panics. A view consists of only
-// an address and a length. No method in this implementation retains a reference to the context or
-// uses the pool.
+// bytes. The host cannot access device memory, and this memory is not tied to any thread. `free`
+// orders the deallocation after all work on the pool's stream and after all uses of the block on
+// other streams. If the driver cannot order these uses, `free` waits for them. `free` stores its
+// errors for `take_pending_error`, retries failed frees later, and never panics. A view consists of
+// only an address and a length. No method in this implementation retains a reference to the context
+// or uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -96,8 +96,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // This method discards a panic from the watch because it must not unwind. The panic
-            // hook has already printed the message.
+            // This method must not unwind, so it discards a panic from the watch. The panic hook
+            // has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -147,7 +147,7 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block contains at least `bytes` bytes, and that no
-        // view of the block exists. All earlier uses of the block precede this fill in stream
+        // view of the block exists. Every use of the block so far precedes this fill in stream
         // order.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
@@ -170,7 +170,7 @@ unsafe impl PoolBackend for Cuda {
         source: &[T],
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has space for the elements of `source`, and
-        // that no view of the block exists. All earlier uses of the block precede this copy in
+        // that no view of the block exists. Every use of the block so far precedes this copy in
         // stream order.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }

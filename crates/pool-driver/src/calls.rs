@@ -149,7 +149,7 @@ pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaEr
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to write it in stream order.
+/// The range must be allocated, and the caller must be permitted to write it in stream order.
 pub unsafe fn set_bytes(
     address: Address,
     value: u8,
@@ -200,7 +200,7 @@ pub unsafe fn set_words(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and must not overlap, and the caller must be allowed to use them
+/// Both ranges must be allocated and must not overlap, and the caller must be permitted to use them
 /// in stream order.
 pub unsafe fn copy_on_device(
     to: Address,
@@ -257,7 +257,7 @@ pub unsafe fn copy_from_host(
 /// # Safety
 ///
 /// The host range must be page-locked and must not be accessed or freed until the copy has
-/// completed. The device range must be allocated, and the caller must be allowed to read it in
+/// completed. The device range must be allocated, and the caller must be permitted to read it in
 /// stream order.
 pub unsafe fn copy_to_host(
     to: NonNull<u8>,

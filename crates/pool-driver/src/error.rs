@@ -1,5 +1,5 @@
-//! Defines this crate's error type. Each error states the request, the device, the driver's error
-//! code, and advice.
+//! Defines this crate's error type. Each error states the request, the device, and the driver's
+//! error code, and gives advice.
 
 use std::fmt;
 
@@ -145,7 +145,7 @@ pub enum CudaError {
     NoBlock {
         /// The number of bytes requested.
         requested: usize,
-        /// The reason why no block is available, and advice.
+        /// The reason why no block is available, together with advice.
         why: &'static str,
     },
     /// The host is out of memory, so the pool cannot record its blocks, streams, or shapes.

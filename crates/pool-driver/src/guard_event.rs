@@ -1,7 +1,7 @@
 //! Records an event after work on a stream unknown to the pool. The pool's stream can wait for this
 //! work through the event. A cudarc guard (`SyncOnDrop`) records this event when dropped.
 //!
-//! Each guard gets a new event that has never been recorded. The event of a forgotten guard is
+//! Each guard receives a new event that has never been recorded. The event of a forgotten guard is
 //! never recorded, so the event later shows whether the guard was dropped.
 
 use std::fmt;

@@ -1,7 +1,8 @@
 //! Manages page-locked host memory and blocking copies to and from that memory. Each buffer is
 //! freed exactly once, either immediately or later. The owner of a buffer detects when the last
 //! copy that uses the buffer has completed. Either a graph or a [`PageLocked`] owns the buffer. A
-//! graph frees its buffers after its runs. A [`PageLocked`] records an event after its copies.
+//! graph frees its buffers after its runs have completed. A [`PageLocked`] records an event after
+//! its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -84,13 +85,13 @@ impl HostBuffer {
         Ok(Self(entry.own(PageLockedMemory { memory, bytes, context: Arc::clone(context) })))
     }
 
-    /// Returns a pointer to the first byte of the buffer.
+    /// Returns a pointer to the buffer's first byte.
     #[must_use]
     pub fn first(&self) -> NonNull<u8> {
         self.0.memory
     }
 
-    /// Returns the address of the first byte of the buffer.
+    /// Returns the address of the buffer's first byte.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.0.memory.addr().get() as u64

@@ -145,7 +145,7 @@ impl Buffer {
         &mut self.memory.bytes_mut()[self.offset..][..self.length]
     }
 
-    /// Returns a pointer to the first aligned byte of the buffer.
+    /// Returns a pointer to the buffer's first aligned byte.
     fn first(&self) -> NonNull<u8> {
         // SAFETY: the offset is less than `ALIGNMENT`, and the allocation is `ALIGNMENT - 1` bytes
         // longer than the buffer. The returned pointer is therefore within the allocation.

@@ -4,7 +4,7 @@
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
 //! log subscribers. User code may call this stream or another stream, so no mutex may be locked
 //! while it runs. A thread that is using one stream's state never waits for another stream's state.
-//! Otherwise, two threads could wait for each other forever.
+//! Two threads could otherwise wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

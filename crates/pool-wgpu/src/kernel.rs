@@ -11,7 +11,7 @@ use crate::ending;
 use crate::error::WgpuError;
 
 /// The maximum size of one dispatch's parameters, in bytes. Every device can bind uniform buffers
-/// of this size at multiples of this size.
+/// of this size at offsets that are multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one

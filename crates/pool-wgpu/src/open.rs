@@ -4,8 +4,8 @@ use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The features that kernels require for 16-bit and 64-bit elements. The stream enables those of
-/// these features that its adapter supports.
+/// The features that kernels require for 16-bit and 64-bit elements. The stream enables only the
+/// features that its adapter supports.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)
     .union(wgpu::Features::SHADER_INT64)

@@ -208,8 +208,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// If the device was opened without the required feature, returns
-    /// [`WgpuError::MissingFeature`], which names this feature.
+    /// Returns [`WgpuError::MissingFeature`] if the device was opened without the required feature.
+    /// The error names this feature.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }

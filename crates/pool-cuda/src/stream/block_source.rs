@@ -1,6 +1,6 @@
 //! Defines block sources, which provide a pool's blocks in place of the device. A pool with a block
-//! source can acquire memory while its stream is being captured. The captured graph owns this
-//! memory afterwards.
+//! source can acquire memory while its stream is being captured. After the capture, the graph owns
+//! this memory.
 
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
@@ -9,8 +9,8 @@ use pool_driver::error::CudaError;
 /// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source allocates
 /// without calling the driver, so the pool can allocate while its stream is being captured.
 ///
-/// The owner of a capture, such as `pool-graph`, implements this trait. The scopes of a pool with a
-/// source work like any other scopes.
+/// A crate that owns captures, such as `pool-graph`, implements this trait. The scopes of a pool
+/// with a source work like any other scopes.
 ///
 /// # Safety
 ///
@@ -37,10 +37,10 @@ pub unsafe trait BlockSource: Send + 'static {
     /// only for its own stream.
     fn is_dry(&self) -> bool;
 
-    /// Returns `true` if the pool's stream is being captured throughout the pool's lifetime. A pool
-    /// with a captured source rejects operations that would block the host. The pool also rejects
-    /// copies from host memory that the source cannot keep alive. A source that provides memory for
-    /// work outside a capture returns `false`.
+    /// Returns `true` if the pool's stream is captured throughout the pool's lifetime. A pool with
+    /// a captured source rejects operations that would block the host. The pool also rejects copies
+    /// from host memory that the source cannot keep alive. A source that provides memory for work
+    /// outside a capture returns `false`.
     fn is_captured(&self) -> bool {
         true
     }

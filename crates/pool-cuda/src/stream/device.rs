@@ -1,4 +1,4 @@
-//! Wraps a device: its primary context and the memory pool that provides its blocks.
+//! Wraps a device's primary context and the memory pool that provides its blocks.
 
 use std::fmt;
 use std::sync::Arc;

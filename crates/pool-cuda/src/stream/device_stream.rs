@@ -125,13 +125,14 @@ impl DeviceStream {
     }
 
     /// Wraps a stream whose pool allocates its blocks from a source. Use this function for a stream
-    /// that is being captured. You can also use it outside a capture, for work on borrowed memory.
+    /// that is being captured. You can also use this function outside a capture, for work on
+    /// borrowed memory.
     ///
     /// If the source is [captured](BlockSource::is_captured), the pool cannot block the host, and
     /// cannot copy from host memory that the source cannot keep alive. With a captured source,
     /// [`synchronize`](Self::synchronize), copies to the host, and copies from host slices fail
     /// with [`CudaError::Capturing`]. The pool rejects these operations without calling the driver.
-    /// Fills, copies on the device, shapes, and launches still work.
+    /// Fills, device-to-device copies, shapes, and launches still work.
     ///
     /// # Errors
     ///
@@ -240,8 +241,8 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the wait or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
+    /// Returns [`CudaError::Call`] if the wait fails, or if earlier work on the stream failed.
+    /// Returns [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
@@ -260,7 +261,7 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// If ordering is disabled, the caller must order every use of the memory on another stream.
+    /// If ordering is disabled, the caller must order every use of the memory by other streams.
     /// Each use must follow all earlier work on the pool's stream and precede the pool's later uses
     /// of the memory.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
@@ -386,8 +387,8 @@ impl Drop for DeviceStream {
         if self.source.is_some() {
             return;
         }
-        // All views that could use a shape have ended, because views borrow from the pool. Work
-        // that used a shape was enqueued on this stream or precedes later work on this stream. When
+        // All views that could use a shape have ended, because views borrow from the pool. All work
+        // that used a shape was enqueued on this stream or is ordered before later work on it. When
         // the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {

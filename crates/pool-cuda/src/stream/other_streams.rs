@@ -12,7 +12,7 @@
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for all work in the context.
 //!
 //! Until the block is reused or freed, the pool remembers each use, because other code may still
-//! enqueue work with the returned pointer. The pool forgets a use earlier in two cases:
+//! enqueue work with the returned pointer. The pool removes a recorded use sooner in two cases:
 //!
 //! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and waited for
 //!   the stream *after* counting the references.

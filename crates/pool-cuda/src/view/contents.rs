@@ -15,8 +15,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// it returns, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still read
-    /// your memory after it has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`. However, `memcpy_htod` may still be
+    /// reading your memory after the call has returned.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
     }
 
-    /// Copies all elements from another view, possibly from another pool or another device.
+    /// Copies all elements from another view, which may belong to another pool or another device.
     ///
     /// # Errors
     ///

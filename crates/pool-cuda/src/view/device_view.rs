@@ -22,7 +22,7 @@ use crate::view::region::Region;
 /// and cudarc's `launch` method does not check that this memory still exists. Nor does such a graph
 /// keep cudarc's own slices alive. Launch a graph that uses views only while the views are alive.
 /// Alternatively, capture the graph with `pool-graph`, because its graphs own their memory. To pass
-/// a view to a type of another crate, use the raw address:
+/// a view to a type from another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -241,7 +241,7 @@ mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// Orders a stream with the pool's stream (see [`record_use`](super::record_use)).
+        /// Orders a stream relative to the pool's stream (see [`record_use`](super::record_use)).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }

@@ -14,9 +14,9 @@
 //! Each copy on the device doubles the number of elements that the fill has written. A unit
 //! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
 //! graph is captured without a session, the fill writes the first element with one memset for each
-//! unit. A graph without a session cannot keep host memory alive. A fill never uses two-dimensional
-//! memsets, because a graph update cannot change them ("for 2d memsets, all dimension changes are
-//! rejected").
+//! unit. A graph captured without a session cannot keep host memory alive. A fill never uses
+//! two-dimensional memsets, because a graph update cannot change them ("for 2d memsets, all
+//! dimension changes are rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -35,7 +35,7 @@ const SOURCE_FILL_BYTES: usize = 4 << 10;
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to write it in stream order on the
+/// The range must be allocated, and the caller must be permitted to write it in stream order on the
 /// pool's stream.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,

@@ -12,8 +12,8 @@ use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
 /// A kernel argument that represents a view on a stream other than the pool's. [`DeviceView::on`]
-/// and [`DeviceViewMut::on`] create this argument and order the kernel's stream with the pool's
-/// stream.
+/// and [`DeviceViewMut::on`] create this argument and order the kernel's stream relative to the
+/// pool's stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,

@@ -160,8 +160,8 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. Returns the address for work on the stream. The
-    /// method also returns a guard, which must be dropped after this work has been enqueued.
+    /// Orders a stream relative to the pool's stream. Returns the address for work on the stream.
+    /// The method also returns a guard, which must be dropped after this work has been enqueued.
     ///
     /// Returns address 0 if the streams cannot be ordered. The driver rejects copies and fills at
     /// address 0. [`DeviceStream::take_pending_error`] returns the error later.
@@ -208,8 +208,8 @@ impl Region {
         }
     }
 
-    /// Orders another stream with the pool's stream. If the stream is unknown to the pool, the
-    /// method returns the event that the guard must record.
+    /// Orders another stream relative to the pool's stream. If the stream is unknown to the pool,
+    /// the method returns the event that the guard must record.
     fn guarded(
         &self,
         stream: &CudaStream,

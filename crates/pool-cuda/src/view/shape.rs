@@ -81,7 +81,7 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
             PoolError::Backend { operation: "write a shape", source }
         })?;
         // SAFETY: the acquire reserved `length` elements of the block for `'s`, and no other view
-        // of these elements exists. Any bytes are a valid `PodElement`.
+        // of these elements exists. Any byte pattern is a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {

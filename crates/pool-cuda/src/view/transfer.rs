@@ -11,7 +11,7 @@ use crate::stream::device_stream::DeviceStream;
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must be allowed to write it in stream order on the
+/// The range must be allocated, and the caller must be permitted to write it in stream order on the
 /// pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
