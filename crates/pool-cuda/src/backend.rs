@@ -159,7 +159,7 @@ unsafe impl PoolBackend for Cuda {
         length: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has space for `length` elements, and that no
-        // view of the block exists. All earlier uses of the block precede this fill in stream
+        // view of the block exists. Every use of the block so far precedes this fill in stream
         // order.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }

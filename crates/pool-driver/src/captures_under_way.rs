@@ -61,7 +61,7 @@ pub fn is_capture_under_way() -> bool {
 pub(crate) struct ContextWait(());
 
 impl ContextWait {
-    /// Starts a wait for a context, or returns `None` if a session is capturing.
+    /// Starts a wait for all work in a context, or returns `None` if a session is capturing.
     pub(crate) fn begin() -> Option<Self> {
         let mut under_way = under_way();
         if under_way.captures > 0 {

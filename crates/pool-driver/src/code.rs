@@ -1,6 +1,5 @@
 //! Defines the driver's return codes, with their numbers and names. This crate stores the names in
-//! a table. An error must be printable even without a driver that could report the name of its
-//! code.
+//! a table. An error must be printable even if no driver is present to report its code's name.
 
 use std::fmt;
 

@@ -42,7 +42,7 @@ impl CopyCompletion {
     }
 
     /// Returns `true` if a capture may contain one of the copies. The time at which a captured copy
-    /// runs is unknown.
+    /// will run is unknown.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -113,10 +113,10 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. The event
-    /// of a captured copy returns error 907 until the capture ends. On an H200 with driver 580,
-    /// each query of the event returned error 1 after the capture had ended. If error 1 has another
-    /// cause, a second query of the event succeeds.
+    /// Marks a copy as lost if the driver's error shows that a capture contains the copy. Until the
+    /// capture ends, querying a captured copy's event returns error 907. On an H200 with driver
+    /// 580, each query of the event returned error 1 after the capture had ended. If error 1 has
+    /// another cause, a second query of the event succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-/// The kind of a resource with a deferred free.
+/// A kind of resource that can have deferred frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeferredFreeKind {
     /// A dropped pool's blocks, which count as one resource.
     PoolBlocks,
-    /// An event of the driver.
+    /// A driver event.
     Event,
     /// One of the driver's memory pools.
     MemoryPool,
@@ -19,7 +19,7 @@ pub enum DeferredFreeKind {
     DeviceMemory,
     /// A stream on which a capture was begun.
     Stream,
-    /// A graph of the driver.
+    /// A driver graph.
     Graph,
     /// One of the driver's executable graphs.
     Executable,

@@ -40,8 +40,7 @@ pub trait Resource: Send + 'static {
     /// # Safety
     ///
     /// No other code may use the resource. The value must not be used again after the call has
-    /// succeeded, or after it has failed because the context was destroyed or lost. The caller must
-    /// drop it.
+    /// succeeded, or has failed because the context was destroyed or lost. The caller must drop it.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 

@@ -136,7 +136,7 @@ pub enum CudaError {
         advice(*stream)
     )]
     UnknownUse {
-        /// The handle of the stream, or `None` if the stream belongs to another device.
+        /// The stream's handle, or `None` if the stream belongs to another device.
         stream: Option<u64>,
     },
     /// The pool's source cannot provide a block of this size. Sources are types that implement

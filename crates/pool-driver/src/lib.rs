@@ -13,7 +13,7 @@
 //! shapes are allocated with fallible functions (see [`chain`]). Dropping a value never allocates
 //! memory, because each resource owns an entry in the queue of [`deferred_frees`] or a spare link.
 //! The process aborts if one of cudarc's internal allocations fails. The process also aborts if the
-//! `Arc` of a device, of a pool's context, or of a staging pool cannot be allocated.
+//! `Arc` for a device, a pool's context, or a staging pool cannot be allocated.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

@@ -182,8 +182,8 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked and
-        // stays busy until the event after the copy has completed.
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
@@ -194,7 +194,7 @@ impl Buffer {
     }
 
     /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
-    /// captured copy runs is unknown.
+    /// captured copy will run is unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }

@@ -127,9 +127,9 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 
 /// Queries the capture to which a stream belongs.
 ///
-/// If the edges of the captured graph have data, the driver rejects a query that does not request
-/// this data. This function requests the data from every driver that supports edge data, but never
-/// reads it.
+/// If the captured graph's edges have data, the driver rejects a query that does not request this
+/// data. This function requests the data from every driver that supports edge data, but never reads
+/// it.
 ///
 /// # Errors
 ///

@@ -130,7 +130,7 @@ impl Calls {
     /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, and
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
-        // A device has only one queue in a browser, and polling has no effect there.
+        // In a browser, a device has only one queue, and polling has no effect.
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }

@@ -52,7 +52,7 @@ impl StreamConfig {
         self
     }
 
-    /// Sets the kind of adapter that the stream prefers.
+    /// Sets the preferred kind of adapter.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self

@@ -26,7 +26,7 @@ mod threads {
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {
-        /// The thread has not yet called this crate.
+        /// The thread has not yet called into this crate.
         New,
         /// The thread may call wgpu.
         Running,

@@ -131,7 +131,7 @@ pub enum WgpuError {
         /// The zero-based index of the binding.
         binding: usize,
     },
-    /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either a
+    /// Two bindings in one dispatch refer to the same buffer and cannot be used together. Either a
     /// kernel reads one binding and writes the other, or it writes both and they overlap.
     #[error(
         "bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and the \
@@ -218,22 +218,22 @@ pub enum WgpuError {
         /// The name of the required wgpu feature.
         feature: &'static str,
     },
-    /// wgpu rejected the arguments of a call. Except for
-    /// [`Stream::submit_with`](crate::Stream::submit_with), the rejected call had no effect, and
-    /// all commands that were recorded earlier stay recorded. If `submit_with` returns this error,
-    /// it has already submitted the recorded commands and those of your command buffers that
-    /// precede the rejected one.
+    /// wgpu rejected the arguments of a call. Unless the rejected call was
+    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
+    /// were recorded earlier stay recorded. If `submit_with` returns this error, it has already
+    /// submitted the recorded commands and those of your command buffers that precede the rejected
+    /// one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
         message: String,
     },
     /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
-    /// has been destroyed. The error affects all commands of one
-    /// [`Stream::record`](crate::Stream::record) closure, or all commands between two such
-    /// closures. All other commands are executed. Each thread that recorded any of the rejected
-    /// commands receives this error once. If the message mentions `Buffer::map_async`, the commands
-    /// were executed, but a mapping requested with `map_buffer_on_submit` failed.
+    /// has been destroyed. The error affects either all commands recorded by one
+    /// [`Stream::record`](crate::Stream::record) closure or all commands between two such closures.
+    /// All other commands are executed. Each thread that recorded any of the rejected commands
+    /// receives this error once. If the message mentions `Buffer::map_async`, the commands were
+    /// executed, but a mapping requested with `map_buffer_on_submit` failed.
     #[error(
         "wgpu rejected a group of recorded commands and executed none of them: {message}. Until \
          `submit` has returned, do not map or destroy a resource that the commands use"

@@ -1,4 +1,4 @@
-//! Describes the buffers of blocks with records, and assigns numbers to these buffers' bytes.
+//! Defines the records that describe blocks' buffers, and assigns numbers to these buffers' bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};

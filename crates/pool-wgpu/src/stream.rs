@@ -138,14 +138,15 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
-    /// adapter cannot provide a suitable device, and all errors of [`new`](Self::new).
+    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, or [`WgpuError::NoDevice`] if the
+    /// adapter cannot provide a suitable device. The function also returns the errors that
+    /// [`new`](Self::new) returns.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open() -> Result<Self, WgpuError> {
         Self::open_with_config(&StreamConfig::new())
     }
 
-    /// Opens a stream on an adapter that wgpu finds, with the given configuration.
+    /// Opens a stream with the given configuration on an adapter that wgpu finds.
     ///
     /// # Errors
     ///
@@ -214,7 +215,7 @@ impl Stream {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. The kernel's storage bindings must be declared as
+    /// Compiles an entry point in a WGSL source. The kernel's storage bindings must be declared as
     /// `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Parameters must be
     /// declared as `@group(1) @binding(0) var<uniform>`, and must have at most
     /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
@@ -343,8 +344,8 @@ impl Stream {
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands recorded but not yet submitted. You may submit your own
-    /// command buffers directly to the queue if this number is 0.
+    /// Returns the number of commands that have been recorded but not yet submitted. You may submit
+    /// your own command buffers directly to the queue if this number is 0.
     ///
     /// # Errors
     ///
@@ -367,7 +368,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records commands with exclusive access to the recording.
+    /// Runs code that records commands and has exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,

@@ -22,8 +22,8 @@ impl Stream {
     ///
     /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if the
     /// destructor of a thread-local variable calls the function after the thread's stream has been
-    /// dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if the thread has set
-    /// no stream.
+    /// dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if no stream has been
+    /// set for the thread.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);

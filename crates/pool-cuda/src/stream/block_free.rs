@@ -47,11 +47,11 @@ pub(crate) unsafe fn free_block(
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
 /// stream is being captured. During a capture, a free would become a node in the graph.
 ///
-/// The pool itself stores the blocks with deferred frees, and does not add them to the process's
-/// queue of deferred frees. Each free reads the pool's list of other streams, which no other thread
-/// may access. The pool retries deferred frees whenever it allocates, frees, or trims memory, and
-/// stores the errors from failed attempts. Dropping the pool adds its remaining blocks to the
-/// process's queue as [`OrphanBlocks`].
+/// The pool itself stores the blocks whose frees are deferred, and does not add them to the
+/// process's queue of deferred frees. Each free reads the pool's list of other streams, which no
+/// other thread may access. The pool retries deferred frees whenever it allocates, frees, or trims
+/// memory, and stores the errors from failed attempts. Dropping the pool adds its remaining blocks
+/// to the process's queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -79,7 +79,7 @@ impl DeferredFrees {
         drop(unlink(&self.spares));
     }
 
-    /// Defers the free of the block at this address.
+    /// Defers freeing the block at this address.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
@@ -127,7 +127,7 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
 /// The blocks that a dropped pool could not free, and the objects needed to free them later.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
-    /// The addresses of the blocks with deferred frees.
+    /// The addresses of the blocks whose frees are deferred.
     pub(crate) addresses: Chain<Address>,
     /// The blocks that store array shapes.
     pub(crate) slabs: Chain<Slab>,

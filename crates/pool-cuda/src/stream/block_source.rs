@@ -61,8 +61,8 @@ pub unsafe trait BlockSource: Send + 'static {
     unsafe fn free(&self, address: u64);
 
     /// Checks that another stream belongs to the capture or may join it. The pool calls this method
-    /// before it makes another stream, which will use the pool's memory, wait for the pool's
-    /// stream. The pool does not call this method if the source is dry or not captured.
+    /// before another stream waits for the pool's stream in order to use the pool's memory. The
+    /// pool does not call this method if the source is dry or not captured.
     ///
     /// # Errors
     ///

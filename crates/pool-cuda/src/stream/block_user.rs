@@ -16,7 +16,7 @@ pub(crate) enum BlockUser {
     Stream(Arc<CudaStream>),
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
-    /// A stream of another device. The pool can identify neither the stream nor the device, so the
+    /// A stream on another device. The pool can identify neither the stream nor the device, so the
     /// host waits for all devices except the pool's own.
     UnknownDevice,
 }
@@ -67,9 +67,9 @@ impl BlockUser {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
-    /// one context may be different streams. The host waits for both streams at once, but their
-    /// work is not ordered.
+    /// Returns `true` if a wait for either user also covers the other user. Two users with unknown
+    /// streams in one context may have different streams. The host waits for both streams at once,
+    /// but their work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -101,7 +101,7 @@ impl BlockUser {
     /// event and the check.
     ///
     /// The check never succeeds for a default stream, because each request for a default stream
-    /// returns another reference.
+    /// returns an additional reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

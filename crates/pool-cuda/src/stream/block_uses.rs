@@ -1,5 +1,5 @@
 //! Lists the uses of a pool's blocks by other streams and devices, in the order in which they were
-//! added. Each list entry has a number, and the pool reads one entry at a time. The list is not
+//! added. The entries are numbered, so that the pool can read them one at a time. The list is not
 //! borrowed while the pool processes an entry. A driver call or a stream's destructor may run code
 //! that adds entries.
 

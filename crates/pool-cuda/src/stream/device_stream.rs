@@ -40,7 +40,7 @@ use crate::stream::thread;
 ///
 /// If the host runs out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a
 /// `DeviceStream` never allocates. As is usual in Rust, the process aborts if cudarc's internal
-/// allocations fail. The process also aborts if the `Arc` of a new [`CudaDevice`] or
+/// allocations fail. The process also aborts if the `Arc` for a new [`CudaDevice`] or
 /// [`DeviceStream`] cannot be allocated.
 ///
 /// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
@@ -387,7 +387,7 @@ impl Drop for DeviceStream {
         if self.source.is_some() {
             return;
         }
-        // All views that could use a shape have ended, because views borrow from the pool. All work
+        // No view that could use a shape still exists, because views borrow from the pool. All work
         // that used a shape was enqueued on this stream or is ordered before later work on it. When
         // the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());

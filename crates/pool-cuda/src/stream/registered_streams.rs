@@ -10,7 +10,7 @@ use pool_core::reserve::list;
 use pool_driver::chain::Chain;
 
 /// The registered streams, identified by their addresses. The lock is held only while the list is
-/// searched and while entries are added or removed.
+/// searched or entries are added or removed.
 static REGISTERED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
 
 fn registered() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
@@ -24,9 +24,9 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// Registers a stream, so that a pool can keep it alive even if the pool receives only a reference
 /// to it.
 ///
-/// cudarc's traits pass streams as `&CudaStream`, a reference with which a pool cannot keep the
-/// stream alive. If the stream has been registered, the pool can look up its `Arc`. The pool then
-/// keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
+/// cudarc's traits pass streams as `&CudaStream`, and a pool cannot keep a stream alive through
+/// such a reference. If the stream has been registered, the pool can look up its `Arc`. The pool
+/// then keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
 /// register their own streams, and all streams passed to [`DeviceView::on`](crate::DeviceView::on)
 /// or [`record_use`](crate::record_use).
 ///

@@ -83,8 +83,8 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must contain `block`. The first `length` elements of `T` in `block` must
-    /// be valid, and no other code may access them during `'s`.
+    /// During `'s`, `slot` must contain `block`. The first `length` elements of type `T` in `block`
+    /// must be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the caller upholds the safety contract, and the region is used only inside this

@@ -164,7 +164,7 @@ impl Region {
     /// The method also returns a guard, which must be dropped after this work has been enqueued.
     ///
     /// Returns address 0 if the streams cannot be ordered. The driver rejects copies and fills at
-    /// address 0. [`DeviceStream::take_pending_error`] returns the error later.
+    /// address 0. The error can be retrieved later with [`DeviceStream::take_pending_error`].
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
