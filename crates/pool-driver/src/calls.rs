@@ -69,7 +69,7 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: the driver returned this device, and the retained context is released below.
+    // SAFETY: this device was returned by the driver. The retained context is released below.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
     // SAFETY: the context is alive, because it was retained above.
@@ -227,8 +227,8 @@ pub unsafe fn copy_between_devices(
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller upholds the safety contract of the driver's function, and both contexts
-    // are alive while their owners are borrowed.
+    // SAFETY: the caller upholds the safety contract of the driver's function. Both contexts are
+    // alive while their owners are borrowed.
     let answered =
         unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
     answer("cuMemcpyPeerAsync", answered)

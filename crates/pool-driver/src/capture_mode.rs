@@ -28,7 +28,8 @@ use cudarc::driver::sys;
 /// [`captures_under_way`](crate::captures_under_way)).
 pub fn with_relaxed_capture_mode<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the variable outlives the call, and the call stores the thread's previous mode in it.
+    // SAFETY: the variable outlives the call. The call stores the thread's previous mode in this
+    // variable.
     let exchanged = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
     let answer = call();
     if exchanged == sys::CUresult::CUDA_SUCCESS {

@@ -24,7 +24,7 @@ impl DriverCode {
         self.0
     }
 
-    /// Returns the code's name without the prefix `CUDA_ERROR_`, or `None` if the number is unknown
+    /// Returns the code's name without the `CUDA_ERROR_` prefix, or `None` if the number is unknown
     /// to this release.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {

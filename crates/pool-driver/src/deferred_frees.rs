@@ -212,8 +212,7 @@ fn queue() -> MutexGuard<'static, Queue> {
 
 /// Frees a resource, or adds it to the queue if it cannot be freed.
 fn give_back_or_keep(mut deferred: Box<dyn DeferredFree>) -> Result<(), CudaError> {
-    // SAFETY: only this link refers to the resource, and the link is dropped here if the free
-    // succeeds.
+    // SAFETY: only this link refers to the resource. The link is dropped here if the free succeeds.
     let given_back = unsafe { deferred.give_back() };
     if given_back.is_err() {
         COUNTS[deferred.kind() as usize].fetch_add(1, Ordering::Relaxed);

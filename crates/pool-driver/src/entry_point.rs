@@ -64,8 +64,8 @@ impl<F: Copy> EntryPoint<F> {
         let (mut place, mut status) = (ptr::null_mut(), 0_u32);
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
-        // SAFETY: the name ends with a null byte, and both variables outlive the call. `status` is
-        // as large as the 32-bit enum that the driver writes there, and its value is not read.
+        // SAFETY: the name ends with a null byte. Both variables outlive the call. `status` is as
+        // large as the 32-bit enum that the driver writes there, and its value is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

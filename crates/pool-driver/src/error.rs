@@ -268,7 +268,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The device's memory sizes, which an error prints after the number of requested bytes.
+/// The device's memory sizes, which an error prints after the number of bytes requested.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {

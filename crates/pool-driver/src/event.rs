@@ -55,8 +55,7 @@ impl Event {
     /// wait for that recording. This method makes the stream's context current.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
-        // current.
+        // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.
         unsafe { self.record_handle(stream) }
     }
 
@@ -64,8 +63,7 @@ impl Event {
     /// belong to any context. This method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
-        // current.
+        // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.
         unsafe { self.hold_back_handle(stream) }
     }
 
@@ -89,11 +87,11 @@ impl Event {
         later: sys::CUstream,
         earlier: sys::CUstream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         unsafe { self.record_handle(earlier) }?;
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         unsafe { self.hold_back_handle(later) }
     }
 
@@ -101,8 +99,8 @@ impl Event {
     ///
     /// The safety contract of [`order_handles`](Self::order_handles) applies.
     unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         answer("cuEventRecord", unsafe { result::event::record(self.0.get(), stream) })
     }
 
@@ -111,8 +109,8 @@ impl Event {
     /// The safety contract of [`order_handles`](Self::order_handles) applies.
     unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
-        // stream is alive.
+        // SAFETY: the event is alive until `self` is dropped. The caller guarantees that the stream
+        // is alive.
         let waits = unsafe { result::stream::wait_event(stream, self.0.get(), flags) };
         answer("cuStreamWaitEvent", waits)
     }

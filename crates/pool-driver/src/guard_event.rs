@@ -79,7 +79,7 @@ impl Resource for Handle {
     /// Destroys the event. Streams that are already waiting for the event continue to wait.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
-        // SAFETY: the event is alive, and the caller guarantees that no other code uses it.
+        // SAFETY: the event is alive. The caller guarantees that no other code uses it.
         let destroyed = with_relaxed_capture_mode(|| unsafe {
             result::event::destroy(self.event().cu_event())
         });
@@ -103,8 +103,8 @@ impl UseEnd {
     ///
     /// The event must be alive.
     pub unsafe fn is_recorded(self) -> Result<bool, CudaError> {
-        // SAFETY: the caller guarantees that the event is alive, and the event was created with
-        // timing enabled.
+        // SAFETY: the caller guarantees that the event is alive. The event was created with timing
+        // enabled.
         unsafe { is_recorded(self.0) }
     }
 
@@ -116,7 +116,7 @@ impl UseEnd {
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;
-        // SAFETY: the caller guarantees that the event is alive, and the stream is alive while its
+        // SAFETY: the caller guarantees that the event is alive. The stream is alive while its
         // owner is borrowed.
         let waits = unsafe { result::stream::wait_event(stream, self.0, flags) };
         answer("cuStreamWaitEvent", waits)

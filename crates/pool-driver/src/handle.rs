@@ -78,8 +78,8 @@ impl<K: HandleKind> Resource for ContextHandle<K> {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         K::check()?;
         bind(&self.context)?;
-        // SAFETY: the handle is alive, as `new` requires, and the caller guarantees that no other
-        // code uses the handle.
+        // SAFETY: the handle is alive, as `new` requires. The caller guarantees that no other code
+        // uses the handle.
         unsafe { K::destroy(self.handle) }
     }
 }

@@ -135,8 +135,8 @@ impl HostBuffer {
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // as long as the copy may run.
+        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated as
+        // long as the copy may run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }
@@ -155,8 +155,8 @@ impl HostBuffer {
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds this method's safety contract, and the buffer stays allocated
-        // as long as the copy may run.
+        // SAFETY: the caller upholds this method's safety contract. The buffer stays allocated as
+        // long as the copy may run.
         let copied = unsafe { calls::copy_from_host(to, self.0.memory, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }

@@ -77,7 +77,7 @@ pub fn version() -> Result<u32, CudaError> {
         return Ok(known);
     }
     let mut version = 0;
-    // SAFETY: the library is present, every supported driver provides this function, and the
+    // SAFETY: the library is present, and every supported driver provides this function. The
     // variable outlives the call.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;

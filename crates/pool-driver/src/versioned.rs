@@ -146,13 +146,13 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
         let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
-        // SAFETY: the caller guarantees that the stream is alive, and every output variable
-        // outlives the call.
+        // SAFETY: the caller guarantees that the stream is alive. Every output variable outlives
+        // the call.
         unsafe { call(stream, status, id, graph, nodes, &raw mut data, count) }
     } else {
         let call = GET_CAPTURE_INFO_WITHOUT_DATA.function()?;
-        // SAFETY: the caller guarantees that the stream is alive, and every output variable
-        // outlives the call.
+        // SAFETY: the caller guarantees that the stream is alive. Every output variable outlives
+        // the call.
         unsafe { call(stream, status, id, graph, nodes, count) }
     };
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
@@ -174,8 +174,7 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
-    // SAFETY: the caller guarantees that the event is alive, and the output variable outlives the
-    // call.
+    // SAFETY: the caller guarantees that the event is alive. The output variable outlives the call.
     let asked = with_relaxed_capture_mode(|| unsafe { call(&raw mut milliseconds, event, event) });
     match asked {
         sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
@@ -197,7 +196,7 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
 pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
     let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
     let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-    // SAFETY: the caller guarantees that the stream is alive, and the list of nodes is empty.
+    // SAFETY: the caller guarantees that the stream is alive. The list of nodes is empty.
     let asked = unsafe { call(stream, ptr::null_mut(), ptr::null(), 0, set as u32) };
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
@@ -264,8 +263,8 @@ pub unsafe fn open_memory_pool(
         location: reader,
         flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as u32,
     };
-    // SAFETY: the caller guarantees that the memory pool is alive, and the access description
-    // outlives the call.
+    // SAFETY: the caller guarantees that the memory pool is alive. The access description outlives
+    // the call.
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
@@ -282,8 +281,8 @@ pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryP
         reserved: [0; 64],
     };
     let mut handle = ptr::null_mut();
-    // SAFETY: the output variable and the properties outlive the call, and the properties have the
-    // size that CUDA requires.
+    // SAFETY: the output variable and the properties outlive the call. The properties have the size
+    // that CUDA requires.
     let created =
         with_relaxed_capture_mode(|| unsafe { call(&raw mut handle, &raw const properties) });
     answer("cuMemPoolCreate", created.result()).map(|()| handle)

@@ -67,9 +67,9 @@ impl BlockUser {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for either user also covers the other user. Two users with unknown
-    /// streams in one context may have different streams. The host waits for both streams at once,
-    /// but their work is not ordered.
+    /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
+    /// the same context are not necessarily the same stream. The host waits for both streams at
+    /// once, but their work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {

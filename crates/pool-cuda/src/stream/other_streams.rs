@@ -387,11 +387,11 @@ enum Joined {
 /// there is no event, or if the guard was forgotten, the host waits for all work in the context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: events stay alive until the recorded uses of their block are removed, and this
-        // use has not been removed.
+        // SAFETY: events stay alive until the recorded uses of their block are removed. This use
+        // has not been removed.
         if unsafe { end.is_recorded() }? {
-            // SAFETY: events stay alive until the recorded uses of their block are removed, and
-            // this use has not been removed.
+            // SAFETY: events stay alive until the recorded uses of their block are removed. This
+            // use has not been removed.
             unsafe { end.hold_back(own) }?;
             return Ok(Joined::End);
         }

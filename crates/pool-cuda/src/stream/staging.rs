@@ -64,8 +64,8 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: no copy uses the buffer, and the buffer contains this part of the bytes. The
-            // caller guarantees that the range at `to` may be written.
+            // SAFETY: no copy uses the buffer, which contains this part of the bytes. The caller
+            // guarantees that the range at `to` may be written.
             unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
         }
@@ -98,8 +98,8 @@ impl Staging {
         for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
             copy.copy_from_slice(element);
         }
-        // SAFETY: no copy uses the buffer, and the buffer contains `bytes` bytes. The caller
-        // guarantees that the range at `to` may be written.
+        // SAFETY: no copy uses the buffer, which contains `bytes` bytes. The caller guarantees that
+        // the range at `to` may be written.
         unsafe { buffer.copy_to_device(to, bytes, stream) }?;
         Ok(count)
     }
@@ -121,7 +121,7 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: no copy uses the buffer, and it is at least as large as this part. The
+                // SAFETY: no copy uses the buffer, which is at least as large as this part. The
                 // caller guarantees that the range at `from` may be read.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;

@@ -87,8 +87,7 @@ impl<'s, T> DeviceViewMut<'s, T> {
     /// must be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the caller upholds the safety contract, and the region is used only inside this
-        // view.
+        // SAFETY: the caller upholds the safety contract. The region is used only inside this view.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -129,8 +128,7 @@ impl<'s, T> DeviceView<'s, T> {
     /// elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the caller upholds the safety contract, and the region is used only inside this
-        // view.
+        // SAFETY: the caller upholds the safety contract. The region is used only inside this view.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }

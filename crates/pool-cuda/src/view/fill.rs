@@ -60,16 +60,16 @@ pub(crate) unsafe fn fill(
         (None, None) => {
             if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
-                // SAFETY: the caller upholds this function's safety contract, and the units have
-                // the same total size as the elements.
+                // SAFETY: the caller upholds this function's safety contract. The units have the
+                // same total size as the elements.
                 return unsafe { unit.set(to, units, repetition.queue) };
             }
             // SAFETY: the caller upholds this function's safety contract.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
-    // SAFETY: the caller upholds this function's safety contract, and the first `done` elements
-    // have been written.
+    // SAFETY: the caller upholds this function's safety contract. The first `done` elements have
+    // been written.
     unsafe { repetition.double(done) }
 }
 

@@ -71,7 +71,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'
     }
 }
 
-// SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
+// SAFETY: the pushed argument is the view's address. The builder borrows the view for its whole
 // lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
@@ -80,7 +80,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArg
     }
 }
 
-// SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
+// SAFETY: the pushed argument is the view's address. The builder borrows the view for its whole
 // lifetime. The safety contract of `launch` requires a launch on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]

@@ -193,8 +193,8 @@ impl Region {
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
-                // SAFETY: the event is alive until all views of these bytes have ended, and the
-                // guard borrows from a view of these bytes.
+                // SAFETY: the event is alive until all views of these bytes have ended. The guard
+                // borrows from one of these views.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
