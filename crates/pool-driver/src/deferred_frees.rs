@@ -40,7 +40,8 @@ pub trait Resource: Send + 'static {
     /// # Safety
     ///
     /// No other code may use the resource. The value must not be used again after the call has
-    /// succeeded, or has failed because the context was destroyed or lost. The caller must drop it.
+    /// succeeded, or has failed because the context was destroyed or lost. The caller must then
+    /// drop the value.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
@@ -58,7 +59,7 @@ pub struct ResourceOwner<T: Resource> {
 /// `Box::new`, allocating a `Vec` can fail without aborting the process.
 pub struct QueueEntry<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue. Each link contains a resource whose owner has been dropped, and a pointer
+/// A link in the queue. Each link contains a resource whose owner has been dropped, and a pointer
 /// to the rest of the queue.
 struct Link<T> {
     /// The resource of this link, or `None` while the resource has an owner.

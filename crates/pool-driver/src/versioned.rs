@@ -45,7 +45,7 @@ impl CaptureInfo {
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// The kind of the edge. The kind is 0 if the source node must complete before the target node
+    /// The edge's kind. The kind is 0 if the source node must complete before the target node
     /// begins.
     pub kind: u8,
     reserved: [u8; 5],

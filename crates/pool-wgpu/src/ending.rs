@@ -45,7 +45,7 @@ mod threads {
     }
 
     thread_local! {
-        /// The state of the thread. This variable has no destructor, so it can be read at any time.
+        /// The thread's state. This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
         /// A value that is dropped before wgpu's variables. Destructors run in reverse order of
         /// creation, so this value is created after wgpu's variables.

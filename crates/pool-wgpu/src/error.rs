@@ -1,5 +1,5 @@
-//! Defines the error type of this crate. Each error states the request, the limit, and what the
-//! user can do.
+//! Defines this crate's error type. Each error states the request, the limit, and what the user can
+//! do.
 
 use std::fmt;
 
@@ -117,7 +117,7 @@ pub enum WgpuError {
         kernel: String,
         /// The number of bindings that the kernel declares.
         declared: usize,
-        /// The number of passed bindings.
+        /// The number of bindings passed.
         given: usize,
     },
     /// A kernel writes to a binding that was created only for reading.

@@ -23,7 +23,7 @@ pub enum Flaw {
     /// Fills with zeros run before all recorded commands if the filled ranges consist of whole
     /// words.
     ZeroesOvertake,
-    /// Fills with zeros do nothing.
+    /// A fill with zeros does nothing.
     ZeroesNothing,
     /// A fill does not write the first word of its range.
     FillsLate,

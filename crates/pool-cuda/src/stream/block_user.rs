@@ -68,8 +68,8 @@ impl BlockUser {
     }
 
     /// Returns `true` if a wait for either user also covers the other user. Two unknown streams in
-    /// the same context are not necessarily the same stream. The host waits for both streams at
-    /// once, but their work is not ordered.
+    /// the same context are not necessarily the same stream. A single wait by the host covers both
+    /// streams, although their work is not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {

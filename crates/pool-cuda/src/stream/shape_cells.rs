@@ -22,8 +22,8 @@ const CELL_BYTES: usize = NUMBERS * 8;
 /// mask.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. The lock is held only while cells are acquired or returned, or slabs are
-/// added or removed. The lock is never held during a driver call.
+/// One pool's slabs. The lock is held only while cells are acquired or returned, or slabs are added
+/// or removed. The lock is never held during a driver call.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
