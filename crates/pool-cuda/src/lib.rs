@@ -35,8 +35,8 @@
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
 //!
 //! `trim`, `compact`, and `clear` block until the pool's stream has completed its work and the
-//! freed memory has been returned to the device. All other operations of a pool block the host only
-//! in three cases:
+//! freed memory has been returned to the device. A pool's other operations block the host in only
+//! three cases:
 //!
 //! - The host reads a view.
 //! - The pool cannot determine when another stream has finished using its memory (see

@@ -1,8 +1,8 @@
 //! Records an event after work on a stream unknown to the pool. The pool's stream can wait for this
 //! work through the event. A cudarc guard (`SyncOnDrop`) records this event when dropped.
 //!
-//! Each guard receives a new event that has never been recorded. The event of a forgotten guard is
-//! never recorded, so the event later shows whether the guard was dropped.
+//! Each guard receives a new event that has never been recorded. A forgotten guard's event is never
+//! recorded, so the event later shows whether the guard was dropped.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

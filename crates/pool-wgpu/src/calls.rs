@@ -112,7 +112,7 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::Refused`] for all
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::Refused`] for all
     /// other errors.
     pub(crate) fn accepted<R>(&self, calls: impl FnOnce() -> R) -> Result<R, WgpuError> {
         self.scoped(calls).or_else(|error| {
@@ -127,7 +127,7 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, and
+    /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, or
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
         // In a browser, a device has only one queue, and polling has no effect.
@@ -186,7 +186,7 @@ impl Calls {
     /// # Errors
     ///
     /// Returns [`WgpuError::BufferTooLarge`] if the size exceeds `limit`,
-    /// [`WgpuError::OutOfMemory`] if the device is out of memory, and [`WgpuError::DeviceLost`] if
+    /// [`WgpuError::OutOfMemory`] if the device is out of memory, or [`WgpuError::DeviceLost`] if
     /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined.
     pub(crate) fn create_buffer(
         &self,

@@ -85,7 +85,7 @@ pub enum WgpuError {
         limit: u64,
     },
     /// A part of a view starts at an offset that cannot be bound. The device requires binding
-    /// offsets to be multiples of an alignment.
+    /// offsets to be multiples of a fixed alignment.
     #[error(
         "a view that starts at byte {offset} of its buffer cannot be bound: the offset must be a \
          multiple of {alignment} bytes"

@@ -2,9 +2,9 @@
 //! mutex, uses it while the mutex is unlocked, and then moves it back.
 //!
 //! While a thread uses the state, user code may run, such as wgpu's callbacks, error handlers, and
-//! log subscribers. User code may call this stream or another stream, so no mutex may be locked
-//! while it runs. A thread that is using one stream's state never waits for another stream's state.
-//! Two threads could otherwise wait for each other forever.
+//! log subscribers. User code may call methods of this stream or another stream, so no mutex may be
+//! locked while user code runs. A thread that is using one stream's state never waits for another
+//! stream's state. Two threads could otherwise wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -189,7 +189,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Compilation`] if the source does not compile, and
+    /// Returns [`WgpuError::Compilation`] if the source does not compile, or
     /// [`WgpuError::DeviceLost`] if the device is lost. Returns [`WgpuError::TooManyBindings`] if
     /// there are more accesses than the device supports.
     pub(crate) fn compile(

@@ -71,7 +71,7 @@ impl WgpuBlock {
     ///
     /// # Safety
     ///
-    /// The record must not have been removed before, and the block must not be used after this
+    /// The record must not already have been removed, and the block must not be used after this
     /// call.
     pub(crate) unsafe fn take(self) -> Option<Box<Allocation>> {
         // SAFETY: the record was leaked from a box by `of`, and the caller guarantees that no other

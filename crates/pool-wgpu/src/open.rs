@@ -15,7 +15,7 @@ const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
 ///
 /// # Errors
 ///
-/// Returns [`WgpuError::NoAdapter`] if there is no suitable adapter, and [`WgpuError::NoDevice`] if
+/// Returns [`WgpuError::NoAdapter`] if there is no suitable adapter, or [`WgpuError::NoDevice`] if
 /// the adapter cannot provide the requested device.
 pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
     ending::check_not_ending()?;

@@ -47,7 +47,7 @@ impl Parameters {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, or
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn new(calls: &Calls, compiler: &Compiler) -> Result<Self, WgpuError> {
         let descriptor = wgpu::BufferDescriptor {

@@ -252,7 +252,7 @@ impl<T: PodElement> Reading<T> {
     /// # Errors
     ///
     /// Returns [`WgpuError::DeviceLost`] if the device is lost, [`WgpuError::Unreadable`] if wgpu
-    /// cannot map the contents, and [`WgpuError::ThreadEnding`] if this thread is ending. In a
+    /// cannot map the contents, or [`WgpuError::ThreadEnding`] if this thread is ending. In a
     /// browser, this method returns [`WgpuError::CannotWait`] if the elements have not arrived yet.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
@@ -339,7 +339,7 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// A program causes this error only if it destroys or maps a buffer with wgpu directly. The
+    /// A program causes this error only if it destroys or maps a buffer directly with wgpu. The
     /// test therefore sets the error before the device reports its result.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {

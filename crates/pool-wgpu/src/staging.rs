@@ -47,7 +47,7 @@ impl IdleBuffers {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, or
     /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn take(
         &self,
@@ -138,7 +138,7 @@ impl Uploads {
     /// # Errors
     ///
     /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, [`WgpuError::DeviceLost`]
-    /// if the device is lost, and [`WgpuError::Unreadable`] if a buffer is not mapped.
+    /// if the device is lost, or [`WgpuError::Unreadable`] if a buffer is not mapped.
     pub(crate) fn stage(
         &self,
         calls: &Calls,

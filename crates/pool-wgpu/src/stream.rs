@@ -54,10 +54,11 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// A call to a stream may run user code on the same thread. User code includes the closure of
 /// [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user code
-/// calls the same stream, that call fails with [`WgpuError::Reentered`]. Outside the closure of
-/// `record`, a call from user code to a second stream also fails with `Reentered` if another thread
-/// is using that stream. User code may acquire arrays, so pools may allocate and free blocks during
-/// a call. A call from another thread blocks until the running call has returned.
+/// calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside the
+/// closure of `record`, a call from user code to a second stream also fails with `Reentered` if
+/// another thread is using that stream. User code may acquire arrays, so pools may allocate and
+/// free blocks during a call. A call from another thread blocks until the running call has
+/// returned.
 ///
 /// # Several threads
 ///
@@ -106,7 +107,7 @@ impl Stream {
     /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To detect this
     ///   error, the function waits for work that has already been submitted to the queue.
     /// - Returns [`WgpuError::Refused`] if the device does not support compute shaders.
-    /// - Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::OutOfMemory`] if
+    /// - Returns [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::OutOfMemory`] if
     ///   the device is out of memory.
     /// - Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
@@ -162,14 +163,15 @@ impl Stream {
     /// # Errors
     ///
     /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
-    /// adapter cannot provide a suitable device, and all errors of [`new`](Self::new).
+    /// adapter cannot provide a suitable device. The function also returns the errors that
+    /// [`new`](Self::new) returns.
     pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {
         let (device, queue) = open::open(config).await?;
         Self::with_config(device, queue, config)
     }
 
     /// Registers a watch and returns the stream. The watch is notified of every block that pools
-    /// allocate and free through the *returned* value.
+    /// allocate or free through the *returned* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
         self.watch = Some(Arc::new(watch));
@@ -224,7 +226,7 @@ impl Stream {
     ///
     /// Returns [`WgpuError::Compilation`] with wgpu's message if the source does not compile.
     /// Returns [`WgpuError::TooManyBindings`] if there are more bindings than the device supports.
-    /// Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::ThreadEnding`] if
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::ThreadEnding`] if
     /// this thread is ending.
     pub fn kernel(
         &self,
@@ -282,7 +284,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, and
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, or
     ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
     /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it at
     ///   submission.
@@ -318,9 +320,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, and
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, or
     /// [`WgpuError::DeviceLost`] if the device is lost. Returns [`WgpuError::Reentered`] if this
-    /// thread is already using a stream, and [`WgpuError::ThreadEnding`] if this thread is ending.
+    /// thread is already using a stream, or [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
@@ -349,7 +351,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
+    /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, or
     /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
     /// [`WgpuError::SubmissionRefused`] if another thread submitted this thread's commands and wgpu
     /// rejected them.

@@ -177,7 +177,7 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, and
+            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, or
             /// [`WgpuError::Misaligned`] if the device cannot bind a view at this offset. Returns
             /// [`WgpuError::BindingTooLarge`] if the view exceeds the device's limit for a binding.
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {

@@ -114,7 +114,7 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 /// # Errors
 ///
 /// Returns the closure's error. Returns [`WgpuError::ExchangedEncoder`] if the closure succeeded
-/// but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands, and
+/// but replaced its encoder. Returns [`WgpuError::Refused`] if wgpu rejects the commands, or
 /// [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,

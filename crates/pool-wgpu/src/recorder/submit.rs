@@ -1,4 +1,4 @@
-//! Makes a batch's submissions one after another, and reports those that wgpu rejects.
+//! Performs a batch's submissions one after another, and reports those that wgpu rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -119,9 +119,9 @@ impl Recorder<'_> {
         }
     }
 
-    /// Makes all submissions, unless the batch's data could not be prepared. A submission may run
-    /// callbacks. If a callback panics, this method first makes all remaining submissions, and then
-    /// returns the panic's payload.
+    /// Performs all submissions, unless the batch's data could not be prepared. A submission may
+    /// run callbacks. If a callback panics, this method first performs all remaining submissions,
+    /// and then returns the panic's payload.
     fn submit_each(
         &mut self,
         submissions: &mut Vec<Submission>,

@@ -78,10 +78,10 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, or
     /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed. Returns
-    /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::SubmissionRefused`] if
-    /// wgpu rejects the batch.
+    /// [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::SubmissionRefused`] if wgpu
+    /// rejects the batch.
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,
