@@ -62,7 +62,7 @@ pub struct QueueEntry<T>(Box<[Link<T>; 1]>);
 /// A link in the queue. Each link contains a resource whose owner has been dropped, and a pointer
 /// to the rest of the queue.
 struct Link<T> {
-    /// The resource of this link, or `None` while the resource has an owner.
+    /// This link's resource, or `None` while the resource has an owner.
     resource: Option<T>,
     next: Queue,
 }

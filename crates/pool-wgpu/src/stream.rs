@@ -162,7 +162,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
+    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, or [`WgpuError::NoDevice`] if the
     /// adapter cannot provide a suitable device. The function also returns the errors that
     /// [`new`](Self::new) returns.
     pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {

@@ -20,7 +20,7 @@ use crate::stream::registered_streams::registered_streams;
 /// searched or entries are added or removed.
 static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 
-/// The function that trims the thread's idle pools and returns the number of released bytes.
+/// The function that trims the thread's idle pools and returns the number of bytes released.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
 /// The data about a pool that other pools can read. This data includes the pool's device and the

@@ -14,9 +14,9 @@ use crate::view::region::ViewAccess;
 ///
 /// When cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to
 /// the pool. The pool recognizes such a copy from the order in which cudarc queries the stream and
-/// requests a pointer. If a copy to another device may be pending, the host waits for the primary
-/// contexts of all other devices before the pool reuses the memory. The host cannot wait while a
-/// `pool-graph` session is capturing, so the next use of the memory fails with
+/// requests a pointer. If a copy to another device may be pending, the host waits for all work in
+/// the primary contexts of all other devices before the pool reuses the memory. The host cannot
+/// wait while a `pool-graph` session is capturing, so the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
 /// blocking the host.
