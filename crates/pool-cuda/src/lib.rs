@@ -3,8 +3,9 @@
 //! Each pool belongs to one device and one stream, represented by a [`DeviceStream`]. Acquiring an
 //! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
 //! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
-//! loop in steady state needs no events, no waits, and no driver calls for memory. If work on
-//! another stream uses the pool's memory, the pool orders the two streams (see [`record_use`]).
+//! loop in a steady state needs no events, waits, or driver calls to manage memory. If work on
+//! another stream uses the pool's memory, the pool orders the work of the two streams (see
+//! [`record_use`]).
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -34,14 +35,14 @@
 //! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
 //!
 //! `trim`, `compact`, and `clear` block until the pool's stream has completed its work and the
-//! freed memory has been released to the device. All other operations of a pool block the host only
-//! in three cases:
+//! freed memory has been returned to the device. A pool's other operations block the host in only
+//! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when another stream finishes using its memory (see
+//! - The pool cannot determine when another stream has finished using its memory (see
 //!   [`register_stream`]).
-//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the other
-//!   streams of the device, and trims the thread's idle pools (see [`Reclaim`]).
+//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the
+//!   device's other streams and trims the thread's idle pools (see [`Reclaim`]).
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!

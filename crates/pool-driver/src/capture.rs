@@ -1,4 +1,4 @@
-//! Queries whether a stream is being captured, and to which capture it belongs.
+//! Queries whether a stream is being captured, and if so, to which capture it belongs.
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -29,7 +29,7 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 pub fn capture_of(stream: &CudaStream) -> Result<CaptureId, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is alive while its owner is borrowed. This function does not read the
-    // array of nodes that the call returns.
+    // array of nodes that the driver call returns.
     let info = unsafe { capture_info(handle) }?;
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     Ok((info.status != none).then_some(info.id))

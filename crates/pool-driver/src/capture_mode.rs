@@ -20,15 +20,16 @@ use cudarc::driver::sys;
 /// During such a capture, the following calls succeeded: `cuMemGetInfo`, `cuMemcpy*` and
 /// `cuMemset*`, with and without a stream, `cuLaunchKernel`, `cuGraphLaunch`, `cuStreamCreate`,
 /// `cuEventCreate`, `cuEventRecord` on another stream, `cuModuleLoadData`, and
-/// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls, unless they
-/// only enqueue work or query a capture. The untested calls destroy handles, grant access to
-/// memory, read the times of events, upload or update executable graphs, or open a device.
+/// `cuDeviceGraphMemTrim`. The project also uses this function for all untested calls that do more
+/// than enqueue work or query a capture. The untested calls destroy handles, grant access to
+/// memory, read event times, upload or update executable graphs, or open a device.
 ///
 /// In every mode, a capture forbids `cuCtxSynchronize` in its own context (see
 /// [`captures_under_way`](crate::captures_under_way)).
 pub fn with_relaxed_capture_mode<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the variable outlives the call, and the call stores the thread's previous mode in it.
+    // SAFETY: the variable outlives the call. The call stores the thread's previous mode in this
+    // variable.
     let exchanged = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
     let answer = call();
     if exchanged == sys::CUresult::CUDA_SUCCESS {

@@ -1,6 +1,5 @@
 //! Defines the driver's return codes, with their numbers and names. This crate stores the names in
-//! a table. An error must be printable even without a driver that could report the name of its
-//! code.
+//! a table. An error must be printable even if no driver is present to report its code's name.
 
 use std::fmt;
 
@@ -25,7 +24,7 @@ impl DriverCode {
         self.0
     }
 
-    /// Returns the code's name without the prefix `CUDA_ERROR_`, or `None` if the number is unknown
+    /// Returns the code's name without the `CUDA_ERROR_` prefix, or `None` if the number is unknown
     /// to this release.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
@@ -74,8 +73,9 @@ impl DriverCode {
         })
     }
 
-    /// Returns `true` if the code means that the device's context is lost. Every later call in this
-    /// context returns the same code, and only a new process can create a working context.
+    /// Returns `true` if the code means that the device's context has been lost. Every later call
+    /// in this context returns the same code, and a working context can be created only in a new
+    /// process.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)

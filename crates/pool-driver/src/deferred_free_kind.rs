@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-/// The kind of a resource with a deferred free.
+/// A kind of resource that can have deferred frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeferredFreeKind {
     /// A dropped pool's blocks, which count as one resource.
     PoolBlocks,
-    /// An event of the driver.
+    /// A driver event.
     Event,
     /// One of the driver's memory pools.
     MemoryPool,
@@ -17,14 +17,15 @@ pub enum DeferredFreeKind {
     HostMemory,
     /// Ordinary device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
-    /// A stream on which a capture began.
+    /// A stream on which a capture was begun.
     Stream,
-    /// A graph of the driver.
+    /// A driver graph.
     Graph,
     /// One of the driver's executable graphs.
     Executable,
-    /// The resources of a graph or of an update that could not be freed. These resources remain if
-    /// a capture was in progress, or if the wait for the graph's runs failed.
+    /// The resources of a graph, or of a graph update, that could not be freed. These resources
+    /// could not be freed because a capture was in progress or because the wait for the graph's
+    /// runs failed.
     GraphRuns,
     /// Memory that other code passed to a session, and values that a graph kept alive. These values
     /// include the modules of kernels.
@@ -32,7 +33,7 @@ pub enum DeferredFreeKind {
 }
 
 impl DeferredFreeKind {
-    /// All kinds of resources that can have deferred frees.
+    /// All the kinds of resources that can have deferred frees.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,

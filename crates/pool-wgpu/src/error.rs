@@ -1,5 +1,5 @@
-//! Defines the error type of this crate. Each error states the request, the limit, and what the
-//! user can do.
+//! Defines this crate's error type. Each error states the request, the limit, and what the user can
+//! do.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ pub enum WgpuError {
          `request_device`"
     )]
     OtherQueue,
-    /// The device and the contents of its buffers are lost. All later calls return the same error.
+    /// The device and its buffers' contents are lost. All later calls return the same error.
     #[error(
         "the device was lost, along with the contents of its buffers: create a new device, a \
          stream on that device, and new pools"
@@ -73,7 +73,7 @@ pub enum WgpuError {
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
     },
-    /// The view's size exceeds the device's limit for one binding.
+    /// The view's size exceeds the device's limit for a single binding.
     #[error(
         "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
          parts of the view, or request a device with a higher `max_storage_buffer_binding_size`"
@@ -84,8 +84,8 @@ pub enum WgpuError {
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// A part of a view starts at an offset that cannot be bound. The device requires the offsets
-    /// of bindings to be multiples of an alignment.
+    /// A part of a view starts at an offset that cannot be bound. The device requires binding
+    /// offsets to be multiples of a fixed alignment.
     #[error(
         "a view that starts at byte {offset} of its buffer cannot be bound: the offset must be a \
          multiple of {alignment} bytes"
@@ -110,14 +110,14 @@ pub enum WgpuError {
     /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view with at least one element")]
     EmptyBinding,
-    /// The number of passed bindings differs from the number declared by the kernel.
+    /// The number of bindings passed differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings declared by the kernel.
+        /// The number of bindings that the kernel declares.
         declared: usize,
-        /// The number of passed bindings.
+        /// The number of bindings passed.
         given: usize,
     },
     /// A kernel writes to a binding that was created only for reading.
@@ -131,7 +131,7 @@ pub enum WgpuError {
         /// The zero-based index of the binding.
         binding: usize,
     },
-    /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either a
+    /// Two bindings in one dispatch refer to the same buffer and cannot be used together. Either a
     /// kernel reads one binding and writes the other, or it writes both and they overlap.
     #[error(
         "bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and the \
@@ -147,7 +147,7 @@ pub enum WgpuError {
         second: usize,
     },
     /// A binding refers to another stream's memory. Commands on two different streams are not
-    /// ordered with each other.
+    /// ordered relative to each other.
     #[error(
         "memory from another stream cannot be bound on this stream: create both pools on one \
          stream, or copy the memory with `copy_from`"
@@ -161,7 +161,7 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// The parameters' size exceeds the limit for one dispatch.
+    /// The parameters' size exceeds the limit for a single dispatch.
     #[error(
         "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: store the \
          parameters in an array, and bind a view of the array"
@@ -218,22 +218,22 @@ pub enum WgpuError {
         /// The name of the required wgpu feature.
         feature: &'static str,
     },
-    /// wgpu rejected the arguments of a call. Except for
-    /// [`Stream::submit_with`](crate::Stream::submit_with), the rejected call had no effect, and
-    /// all commands that were recorded earlier stay recorded. If `submit_with` returns this error,
-    /// it has already submitted the recorded commands, and your command buffers that precede the
-    /// rejected one.
+    /// wgpu rejected the arguments of a call. Unless the rejected call was
+    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
+    /// were recorded earlier stay recorded. If `submit_with` returns this error, it has already
+    /// submitted the recorded commands and those of your command buffers that precede the rejected
+    /// one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message that wgpu returned.
         message: String,
     },
     /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
-    /// has been destroyed. The error affects all commands of one
-    /// [`Stream::record`](crate::Stream::record) closure, or all commands between two such
-    /// closures. All other commands are executed. Each thread that recorded any of the rejected
-    /// commands receives this error once. If the message mentions `Buffer::map_async`, the commands
-    /// were executed, but a mapping that `map_buffer_on_submit` requested has failed.
+    /// has been destroyed. The error affects either all commands recorded by one
+    /// [`Stream::record`](crate::Stream::record) closure or all commands between two such closures.
+    /// All other commands are executed. Each thread that recorded any of the rejected commands
+    /// receives this error once. If the message mentions `Buffer::map_async`, the commands were
+    /// executed, but a mapping requested with `map_buffer_on_submit` failed.
     #[error(
         "wgpu rejected a group of recorded commands and executed none of them: {message}. Until \
          `submit` has returned, do not map or destroy a resource that the commands use"
@@ -257,8 +257,8 @@ pub enum WgpuError {
         /// The buffer's size in bytes.
         bytes: u64,
     },
-    /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder with another
-    /// one. The closure's commands are dropped, but all earlier commands stay recorded.
+    /// The closure passed to [`Stream::record`](crate::Stream::record) replaced its encoder with
+    /// another one. The closure's commands are dropped, but all earlier commands stay recorded.
     #[error(
         "the closure passed to `record` replaced its encoder: use the encoder that the closure \
          receives, or pass your own command buffers to `submit_with`"

@@ -2,7 +2,7 @@
 //! 12, and WebGPU in a browser.
 //!
 //! A pool's context is a [`Stream`], which consists of a device, its queue, and one encoder. Fills,
-//! copies, and dispatches are recorded in this encoder in call order. In steady state, a scope
+//! copies, and dispatches are recorded in this encoder in call order. In a steady state, a scope
 //! creates neither buffers nor bind groups.
 //!
 //! ```no_run
@@ -58,7 +58,7 @@
     )
 )]
 
-// The unit tests share support code with the test suite, and this code refers to the crate by its
+// The unit tests share support code with the test suite; this code refers to the crate by its
 // external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;

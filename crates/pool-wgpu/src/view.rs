@@ -123,7 +123,7 @@ impl<'s, T> BufferView<'s, T> {
         Self { part, length, elements: PhantomData }
     }
 
-    /// Returns a view of the same memory as bytes.
+    /// Returns a byte view of the same memory.
     #[must_use]
     pub fn as_bytes(&self) -> BufferView<'s, u8>
     where
@@ -134,7 +134,7 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the common methods of shared and exclusive views.
+/// Implements the methods common to shared and exclusive views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -177,7 +177,7 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, and
+            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, or
             /// [`WgpuError::Misaligned`] if the device cannot bind a view at this offset. Returns
             /// [`WgpuError::BindingTooLarge`] if the view exceeds the device's limit for a binding.
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
@@ -189,9 +189,9 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
+            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, or
             /// [`WgpuError::OutOfMemory`] if the device is out of memory. Returns
-            /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::Refused`] if wgpu
+            /// [`WgpuError::DeviceLost`] if the device is lost, or [`WgpuError::Refused`] if wgpu
             /// rejects earlier commands.
             pub fn read(&self) -> Result<Reading<T>, WgpuError>
             where

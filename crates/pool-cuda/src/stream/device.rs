@@ -1,4 +1,4 @@
-//! Wraps a device: its primary context and the memory pool that provides its blocks.
+//! Wraps a device's primary context and the memory pool that provides its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl CudaDevice {
         Self::with(context, None)
     }
 
-    /// Wraps the device of a context without allocating anything. The returned device has no memory
+    /// Wraps a context's device without allocating anything. The returned device has no memory
     /// pool.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))

@@ -17,11 +17,11 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The maximum number of events for one block. For additional uses of the block, the pool creates
-/// no events. The pool waits for the additional uses as if their guards had been forgotten.
+/// The maximum number of events for one block. The pool creates no events for additional uses of
+/// the block. Instead, the pool waits for these uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
-/// The bytes to which a view returned a pointer.
+/// The bytes for which a view returned a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) block: Address,
@@ -30,7 +30,7 @@ pub(crate) struct Bytes {
 }
 
 /// The events of one pool's guards. Each change moves all events out of the cell and back, and no
-/// user code runs in between.
+/// user code runs during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
-    /// number of events already exists for the bytes that are ordered as one unit with these bytes.
-    /// The method also returns `None` if cudarc does not record the events of its guards.
+    /// number of events already exists for the unit that contains these bytes. The method also
+    /// returns `None` if cudarc does not record its guards' events.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

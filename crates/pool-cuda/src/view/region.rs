@@ -1,6 +1,6 @@
-//! Implements the part shared by all view types. This part consists of an address in a slot's block
-//! and a reference to the slot. Through the slot, a view accesses the pool's stream and the other
-//! streams that use the pool's blocks.
+//! Implements the part that all view types share. This part consists of an address in a slot's
+//! block and a reference to the slot. Through its slot, a view accesses the pool's stream and the
+//! other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of these bytes is in use, and no guard from such a view exists.
+    /// No other view of these bytes is in use, and no guard from any such view exists.
     Exclusive,
 }
 
@@ -117,9 +117,9 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream, so that work on it can use the region. The pool
-    /// waits for that stream before reusing or freeing the memory, or using it on the pool's own
-    /// stream.
+    /// Makes a stream wait for the pool's stream, so that work on the waiting stream can use the
+    /// region. The pool waits for that stream before reusing or freeing the memory, or using it on
+    /// the pool's own stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -128,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Makes a stream wait like [`lend`](Self::lend), but also accepts streams on other devices, as
-    /// copies between devices require.
+    /// Makes a stream wait as [`lend`](Self::lend) does, but also accepts streams on other devices,
+    /// as copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -160,11 +160,11 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. Returns the address for work on the stream. The
-    /// method also returns a guard that must be dropped after this work has been enqueued.
+    /// Orders a stream relative to the pool's stream. Returns the address for work on the stream.
+    /// The method also returns a guard, which must be dropped after this work has been enqueued.
     ///
     /// Returns address 0 if the streams cannot be ordered. The driver rejects copies and fills at
-    /// address 0. [`DeviceStream::take_pending_error`] returns the error later.
+    /// address 0. The error can be retrieved later with [`DeviceStream::take_pending_error`].
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -182,8 +182,8 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard like [`pointer_for`](Self::pointer_for), for work on a
-    /// stream other than the pool's stream.
+    /// Returns the address and the guard as [`pointer_for`](Self::pointer_for) does, but for work
+    /// on a stream other than the pool's.
     fn pointer_for_other<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -193,8 +193,8 @@ impl Region {
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
-                // SAFETY: the event is alive until all views of these bytes have ended, and the
-                // guard borrows from a view of these bytes.
+                // SAFETY: the event is alive until all views of these bytes have ended. The guard
+                // borrows from one of these views.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
@@ -208,8 +208,8 @@ impl Region {
         }
     }
 
-    /// Orders another stream with the pool's stream. If the stream is unknown to the pool, the
-    /// method returns the event that the guard must record.
+    /// Orders another stream relative to the pool's stream. If the stream is unknown to the pool,
+    /// the method returns the event that the guard must record.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -234,12 +234,13 @@ impl Region {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // While the pool recorded the use, an allocator hook may have made another context current.
-        // cudarc will use the stream's raw handle next, so the stream's context must be current.
+        // An allocator hook may have made another context current while the pool recorded the use.
+        // The stream's context must be current, because cudarc will use the stream's raw handle
+        // next.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Records that cudarc queried the pool's stream. Two queries before a request for a pointer
+    /// Records that cudarc queried the pool's stream. Two queries followed by a pointer request
     /// indicate a copy to another device.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);

@@ -71,8 +71,8 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
-        // SAFETY: this function creates exactly one exclusive view of the block, and does not
-        // return the descriptor.
+        // SAFETY: this function creates exactly one exclusive view of the block and does not return
+        // the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
@@ -81,7 +81,7 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
             PoolError::Backend { operation: "write a shape", source }
         })?;
         // SAFETY: the acquire reserved `length` elements of the block for `'s`, and no other view
-        // of these elements exists. Any bytes are a valid `PodElement`.
+        // of these elements exists. Any byte pattern is a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {

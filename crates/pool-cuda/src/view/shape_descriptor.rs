@@ -37,8 +37,8 @@ impl ShapeDescriptor {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
-                // SAFETY: the cell is allocated, has space for the maximum number of axes, and
-                // belongs to this shape. All work that reads an earlier shape from the cell
+                // SAFETY: the cell is allocated, belongs to this shape, and has space for the
+                // maximum number of axes. All work that reads an earlier shape from the cell
                 // precedes this write on the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell

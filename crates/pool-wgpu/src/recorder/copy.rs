@@ -21,7 +21,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the
+    /// device.
     pub(crate) fn copy(
         &mut self,
         from: BufferPosition<'_>,
