@@ -1,7 +1,7 @@
-//! Reserves the slot for an array. Each kind of shape has its own implementation. Reserving a slot
-//! takes one comparison for a length and a checked multiplication for a fixed rank. For a dynamic
-//! rank, the reservation searches the slot's shape set. The traits in this module seal the
-//! [`Shape`](crate::Shape) trait.
+//! Reserves the slot for an array. Each kind of shape has its own implementation. If the shape is a
+//! length, reserving a slot takes one comparison; a fixed rank also requires a checked
+//! multiplication. For a dynamic rank, the reservation searches the slot's shape set. The traits in
+//! this module seal the [`Shape`](crate::Shape) trait.
 
 use core::fmt;
 
@@ -157,8 +157,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
                 /// Reserves a slot for an array of this rank by calling the cold function. The
-                /// lengths are passed as separate arguments because the hot path would have to
-                /// write an array to memory on every call.
+                /// lengths are passed as separate arguments, because passing an array would make
+                /// the hot path write it to memory on every call.
                 ///
                 /// # Safety
                 ///
@@ -368,8 +368,8 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
 }
 
 /// Returns the product of the axis lengths if no special case applies. Returns `None` if the
-/// product overflows or is zero, or if the elements are zero-sized, because [`element_count`]
-/// handles these cases. If the elements fit into a block, their total size is at most `isize::MAX`
+/// product overflows or is zero, or if the elements are zero-sized. The [`element_count`] function
+/// handles these cases. Elements that fit into a block have a total size of at most `isize::MAX`
 /// bytes.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {

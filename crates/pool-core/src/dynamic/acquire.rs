@@ -7,8 +7,8 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires an array of `length` elements with unspecified contents, such as data from an
-    /// earlier use.
+    /// Acquires an array of `length` elements whose contents are unspecified and may be left over
+    /// from an earlier use.
     ///
     /// # Panics
     ///
@@ -112,13 +112,13 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// The implementation that all acquire methods share. The method reserves memory, advances the
-    /// cursor past it, fills it, and assigns a handle to it.
+    /// cursor past the memory, fills it, and assigns a handle to it.
     ///
     /// # Safety
     ///
     /// `fill` receives a slot that was just acquired for `length` elements of `T` and has no view.
     /// When `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If
-    /// `first_use` is `Write`, `fill` must have written all elements.
+    /// `first_use` is `Write`, `fill` must have written all elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,
