@@ -745,9 +745,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// If the block that contains `address` is not handed out, returns the block's size in bytes.
-    /// Returns `None` if no idle block contains `address`, or if this layout does not allow blocks
-    /// to be removed.
+    /// Returns the size in bytes of the idle block that contains `address`. Returns `None` if no
+    /// idle block contains `address`, or if this layout does not allow blocks to be removed.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,

@@ -1,5 +1,5 @@
 //! Implements operations that install, remove, and free a slot's block. These operations also
-//! remove the slot's cached shapes, which were checked only against that block.
+//! remove the slot's cached shapes, because the shapes were checked only against that block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -122,7 +122,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block or leaks it if the backend cannot free it after all earlier work.
+/// Frees the block, or leaks it if the backend cannot free it after all earlier work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
@@ -150,12 +150,14 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's pointer to its shape set
+    // exists.
     let shapes = NonNull::new(unsafe { *place })?;
     // The set is removed from the slot before the `Drop` implementations of its descriptors run.
-    // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's pointer to its shape set
+    // exists.
     unsafe { *place = null_mut() };
-    // SAFETY: `try_box` created the set. No reference into the set exists because the slot is idle,
-    // and no slot points to the set.
+    // SAFETY: `try_box` created the set. No reference into the set exists, because the slot is idle
+    // and no longer points to the set.
     Some(unsafe { into_box(shapes) })
 }

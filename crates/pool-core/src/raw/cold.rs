@@ -188,7 +188,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     // SAFETY: the table is live, and a table's number never changes after the table is created.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
-        // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
+        // SAFETY: `cursor` is not a sentinel and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
         // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
         // remains idle because a busy pool rejects all acquires.

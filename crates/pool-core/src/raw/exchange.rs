@@ -18,10 +18,10 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     ///
     /// # Safety
     ///
-    /// Both slots must belong to the same pool. Each slot must be idle, unless the caller holds the
-    /// only view of the slot's block. After the swap, a view of one slot's block counts as a view
-    /// of the other slot. No reference into the slots' shape sets, no handle to the slots, and no
-    /// [`SlotRef`](crate::SlotRef) to the slots may be in use.
+    /// Both slots must belong to the same pool. Each of the slots must be idle unless the caller
+    /// holds the only view of its block. After the swap, a view of one slot's block counts as a
+    /// view of the other slot. No reference into the slots' shape sets, no handle to the slots, and
+    /// no [`SlotRef`](crate::SlotRef) to the slots may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
@@ -64,7 +64,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block, so that `compact` leaves the slot a
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` gives the slot a
     /// block of at least that size. The slot must be one of the first `handed_out` slots of the
     /// pool.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
@@ -81,7 +81,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot, and the distance in bytes from the start of its block to the end of the given
+    /// the slot and the distance in bytes from the start of its block to the end of the given
     /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
@@ -112,7 +112,7 @@ impl<B: HostBackend> SlotCursor<B> {
         // above the cursor.
         unsafe { own.exchange_blocks(slot) };
         own.note_used(self.active() + 1, used);
-        // SAFETY: `own` is the slot at the cursor, and now holds the block.
+        // SAFETY: `own` is the slot at the cursor and now holds the block.
         unsafe { self.step(own) };
     }
 }

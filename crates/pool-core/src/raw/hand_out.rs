@@ -58,8 +58,8 @@ impl Demand {
 ///
 /// # Errors
 ///
-/// Returns the same errors as the acquire methods. After an error, the slot still has its pending
-/// work, and it has either its old block or no block.
+/// Returns the same errors as the acquire methods. After an error, the slot retains its pending
+/// work and holds either its old block or no block.
 ///
 /// # Safety
 ///
@@ -112,7 +112,7 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: a slot's block has not been replaced since a view armed the slot. The block is
+        // SAFETY: the slot's block has not been replaced since a view armed the slot. The block is
         // therefore still that view's block.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
@@ -122,7 +122,7 @@ unsafe fn put_in_order<B: PoolBackend>(
     }
     if demand.first_use == FirstUse::Read {
         // SAFETY: the caller guarantees that no view of the block exists, and `reuse` has been
-        // called if a view armed the slot.
+        // called if a view had armed the slot.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
@@ -200,11 +200,11 @@ unsafe fn grow<B: PoolBackend>(
 
 /// The block size in bytes up to which the full growth factor applies.
 ///
-/// Above `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor specifies is added to a
-/// block. The pool retains a block's surplus bytes until the next trim, and large blocks rarely
-/// grow. If lengths vary at random, a slot's block ends up 12.5% larger than the slot's longest
-/// array. With the full default factor, the block would end up 50% larger. If lengths increase
-/// slowly, the number of times that a block grows is still logarithmic.
+/// If a block is larger than `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor
+/// specifies is added. This limits the surplus bytes that the pool retains until the next trim, and
+/// costs little because large blocks rarely grow. If lengths vary at random, a slot's block ends up
+/// 12.5% larger than the slot's longest array. With the full default factor, the block would end up
+/// 50% larger. If lengths increase slowly, a block still grows only a logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
@@ -240,7 +240,7 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
     // The number of bytes is recorded even if the slot is not being sampled. Recording the number
-    // has no extra cost, and accounts for growth after the last sample.
+    // costs nothing extra and accounts for growth after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

@@ -1,6 +1,6 @@
-//! Implements operations that trim or compact idle slots (slots at or above a cursor) or arm them
-//! for sampling. These operations do nothing in a busy pool, because the call comes from within
-//! another operation of that pool.
+//! Implements operations that trim idle slots (slots at or above a cursor), compact them, or arm
+//! them for sampling. These operations do nothing in a busy pool, because the call comes from
+//! within another operation of that pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -11,13 +11,13 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of slot `from` and of all later slots and waits until the freed memory is
-/// available. The function also waits for memory whose release began before the call. If the pool
-/// is busy, the function does not free anything.
+/// Frees the blocks of slot `from` and of all later slots, and waits until the freed memory is
+/// available. The function also waits for memory that was already being freed before the call. If
+/// the pool is busy, the function does not free anything.
 ///
 /// # Safety
 ///
-/// Slot `from` and all later slots must be idle, that is, no view of these slots may be in use.
+/// Slot `from` and all later slots must be idle, that is, none of their views may be in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
@@ -108,7 +108,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
 }
 
 /// Returns the size in bytes of the block that should replace an oversized slot's block. Returns
-/// `None` if the slot should keep its block.
+/// `None` if the slot should retain its block.
 ///
 /// # Safety
 ///
@@ -138,7 +138,7 @@ unsafe fn smaller_block<B: PoolBackend>(
 
 /// Replaces an idle slot's block with one of `target` bytes. Returns the number of bytes by which
 /// the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left without
-/// a block, and the slot's next acquire allocates one.
+/// a block until its next acquire allocates one.
 ///
 /// # Safety
 ///
@@ -157,8 +157,8 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms all slots that hold a block, beginning with slot `from`, so that the cold function receives
-/// the lengths of their next acquires. If the pool is busy, the function does not arm any slots,
+/// Arms slot `from` and all later slots that hold a block, so that the cold function receives the
+/// lengths of their next acquires. If the pool is busy, the function does not arm any slots,
 /// because the slot at the cursor must continue to advertise 0 words.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! Implements the mark on slots whose blocks may contain uninitialized bytes. Uninitialized bytes
+//! Implements the marks on slots whose blocks may contain uninitialized bytes. Uninitialized bytes
 //! come from values with padding or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words at the start of the block that may contain
@@ -28,7 +28,7 @@ fn bytes_of(words: u32, real: usize) -> usize {
 }
 
 /// Marks the first `bytes` bytes of the slot's block, which may become uninitialized after this
-/// call. If the slot already has a longer mark, the longer mark remains.
+/// call. If the slot already has a longer mark, that mark remains.
 ///
 /// # Safety
 ///

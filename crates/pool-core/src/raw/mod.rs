@@ -36,12 +36,12 @@
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if its slot advertises it, and such a slot has no pending work.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception. It hands out a
+//!    block only if the slot advertises the block's capacity, and such a slot has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
-//!    serial, and shape set. A slot is filled only after its new block has been allocated. A panic
-//!    or an error at any point therefore leaves the slot valid.
+//!    serial number, and shape set. A slot is filled only after its new block has been allocated. A
+//!    panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
 //!    scopes and raw slots are not `Send`. Other threads read only the counters (see the `count`
@@ -61,9 +61,9 @@
 //!    shape set. The mark is removed after the operation's last write to these data structures.
 //!    While the pool is busy, acquires call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, and methods that only read succeed. The table below lists the operations that run
-//!    user code. While user code runs, the operation holds no lock and no reference to data that
-//!    other methods of the pool read. Unwinding removes the mark and leaves every slot valid
+//!    busy pool, and methods that only read succeed. The table below lists all operations that run
+//!    user code. While user code runs, the operation holds no lock, and no reference to data that
+//!    the pool's other methods read. Unwinding removes the mark and leaves every slot valid
 //!    (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can

@@ -1,4 +1,4 @@
-//! Defines the position of a cursor over slots, which is passed by value.
+//! Defines a type that stores the position of a cursor over slots and is passed by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -100,9 +100,9 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     ) -> Result<MemoryAndShape<'s, SlotPointer<'s, B>, B>, PoolError<B::Error>> {
         let length = element_count(dims, size_of::<T>())?;
         if let Some(slot) = self.fitting::<T>(length) {
-            // `fitting_shape` has searched the shape set of this slot without finding the shape.
-            // SAFETY: the slot's block has room for `length` elements, and the caller guarantees
-            // that the cursor has not moved past the slot.
+            // `fitting_shape` has searched this slot's shape set without finding the shape. SAFETY:
+            // the slot's block has room for `length` elements, and the caller guarantees that the
+            // cursor has not moved past the slot.
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
         // SAFETY: the caller upholds the safety contract of `prepare`.

@@ -1,5 +1,6 @@
 //! Implements the N-way shape cache, which stores one set of shapes for each slot that is used with
-//! a dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
+//! shapes of dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's
+//! shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale, and a cached shape is known to fit in the slot's block.
@@ -20,8 +21,8 @@ use crate::shape_set::{ShapeSet, Way};
 use crate::try_box::try_box;
 
 /// Returns the shape `dims` for elements of type `T` from the slot's set, or `None` if the set does
-/// not contain it. The caller does not need to check `dims`, because every shape was checked before
-/// it was added to the set.
+/// not contain it. The caller does not need to check `dims`, because every shape is checked before
+/// it is added to the set.
 ///
 /// # Safety
 ///
