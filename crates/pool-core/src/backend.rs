@@ -41,8 +41,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and holds
 ///   `bytes` bytes that remain valid until the block is freed. A block never moves, and its bytes
-///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
-///   any memory.
+///   are initialized if host code can read them. The vector remains in its slot and swaps the
+///   slot's block for a larger one when it grows.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
 ///   [`allocate`](Self::allocate). `free` must free each block in the way that matches its
 ///   allocation, even if the configuration has changed since then. `free` must never unwind. The
@@ -71,8 +71,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work (including reads) that was
 ///   enqueued through earlier views of the block. These methods write *before* any work that is
 ///   enqueued through later views. A write that takes effect immediately or bypasses the queue is
-///   correct only if the queue is empty. Examples are writes to mapped memory, writes on a second
-///   stream, and writes that the driver performs before the next submission.
+///   correct only if the queue is empty. For example, a write to mapped memory, a write on a second
+///   stream, and a write that the driver performs before the next submission all bypass the queue.
 /// - [`free`](Self::free) takes effect only after all previously enqueued work on the block. Until
 ///   [`free`](Self::free) takes effect, the block's memory must not be given to another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for that
@@ -111,7 +111,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   identities to tell the bytes of different blocks apart. Like addresses, identities assign a
 ///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
-///   their identities. `ALIGN` does not guarantee any alignment that the system requires for
+///   their identities. `ALIGN` says nothing about the alignment that the system requires for
 ///   offsets within an opaque block.
 /// - If a handle outlives the view that returned it, the handle's memory may already belong to
 ///   another array. A view should therefore return only handles whose lifetime is `'s`.
@@ -360,7 +360,7 @@ pub enum Reuse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Requests huge pages from the system if the block is large enough.
+    /// Requests huge pages from the operating system if the block is large enough.
     pub huge_pages: bool,
 }
 
@@ -549,9 +549,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope that has `active` arrays below its cursor.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Adds the pool's statistics that any thread may read to `none` and returns the sum. The pool
-    /// must be live. The returned statistics do not include the configuration, the device, or the
-    /// live bytes.
+    /// Returns the sum of `none` and the pool's statistics that any thread may read. The pool must
+    /// be live. The returned statistics do not include the configuration, the device, or the live
+    /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. A pool calls this method when the pool is cleared.
@@ -677,7 +677,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
-    /// an error, none of the views that it created of this memory may be used again.
+    /// an error, the views of this memory that `fill` created must not be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
@@ -718,7 +718,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the unused part of the vector's memory to the pool if the layout supports this and
-    /// nothing has been acquired since the vector.
+    /// nothing has been acquired since the vector was acquired.
     ///
     /// # Safety
     ///

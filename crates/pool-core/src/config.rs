@@ -210,8 +210,8 @@ impl Default for PoolConfig {
 /// each slot. If no lengths were sampled for a slot, the slot retains its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The minimum size of a block that is replaced, as a multiple of the largest sampled size. The
-    /// default is 10.
+    /// The minimum size at which a block is replaced, as a multiple of the largest sampled size.
+    /// The default is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,

@@ -61,7 +61,7 @@ pub struct FreeList<B: PoolBackend> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a list as closed. No table can be at the address `CLOSED`, because this
+/// The address that marks a list as closed. No table can be at address `CLOSED`, because this
 /// address is not aligned for a table.
 const CLOSED: usize = 1;
 
@@ -267,7 +267,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list to which the pool is added when its visit ends.
+    /// The list that the pool is added to when its visit ends.
     visited: &'a FreeList<B>,
 }
 

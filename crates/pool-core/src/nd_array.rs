@@ -6,13 +6,13 @@ use core::ops::{Deref, DerefMut, Index, IndexMut};
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 
-/// A row-major array whose elements are stored in a view `V`. The type parameter `D` is the type
-/// that stores the axis lengths. This type is `[usize; N]` or, if the rank is known only at run
-/// time, [`DynamicShape`](crate::DynamicShape).
+/// A row-major array whose elements are stored in a view `V`. The type parameter `D` stores the
+/// axis lengths. This type is `[usize; N]` or, if the rank is known only at run time,
+/// [`DynamicShape`](crate::DynamicShape).
 ///
 /// The elements of a host array can be accessed with `array[[row, column]]`. `as_slice` and
-/// `as_mut_slice` return the array's elements in row-major order. With the `ndarray` feature of the
-/// host backend, an array can be converted into an `ndarray` view.
+/// `as_mut_slice` return the array's elements in row-major order. If the host backend's `ndarray`
+/// feature is enabled, an array can be converted into an `ndarray` view.
 #[derive(Clone, Copy, Debug)]
 pub struct NdView<V, D> {
     /// A view whose length is exactly the product of `dims`.

@@ -195,9 +195,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// Between scopes, change a constant with [`DynamicPool::get_mut`](crate::DynamicPool::get_mut).
-/// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an
-/// exclusive `Handles`, a constant can be computed from a scope's temporary arrays. A view of a
-/// constant cannot outlive the borrow of the `Handles`:
+/// While a scope is open, use [`get_mut`](Self::get_mut) on an exclusive `Handles` value. With an
+/// exclusive `Handles` value, a constant can be computed from a scope's temporary arrays. A view of
+/// a constant cannot outlive the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -231,7 +231,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// If scopes of several pools read the same constants, store the constants in a separate dynamic
-/// pool. The backend orders copies that read these constants
+/// pool. The backend automatically orders copies that read these constants
 /// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on these views, the backend's
 /// documentation describes the order relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {

@@ -63,8 +63,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// A handle's type includes the element type of its array. To borrow several views of one pool,
-/// call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
+/// A handle's type includes its array's element type. To borrow several views of one pool, call
+/// [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -127,8 +127,7 @@ pub struct DynamicPool<B: PoolBackend> {
 }
 
 // SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
-// makes it sound to send the pool to another thread, as the `Send` implementation of `Pool`
-// explains.
+// `Pool<B>: Send` guarantees that the pool may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
@@ -241,11 +240,12 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Moves the cursor to slot `active`, which must be at or below the cursor's current position.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
-        // at most the position of the old cursor, so the slot exists. The old cursor is replaced.
+        // at most the position of the old cursor, so the slot exists. The assignment below replaces
+        // the old cursor.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns a view of the array to which a handle refers.
+    /// Returns a view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns an exclusive view of the array to which a handle refers.
+    /// Returns an exclusive view of the array that a handle refers to.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns exclusive views of the arrays to which several handles refer.
+    /// Returns exclusive views of the arrays that several handles refer to.
     ///
     /// # Errors
     ///
@@ -302,8 +302,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Returns the handles to all arrays that are handed out, together with a lexical scope above
-    /// these arrays. Use this method to compute with constants in a scope, as shown in the example
-    /// of [`Handles`].
+    /// these arrays. Use this method to compute with constants in a scope, as shown in the
+    /// [`Handles`] example.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
         // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope.

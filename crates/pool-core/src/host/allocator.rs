@@ -1,6 +1,6 @@
 //! Defines an allocator that stores collections in a scope's memory. The allocator works with all
 //! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
-//! and divides them, which lets many small allocations share a slot.
+//! and divides them, so that small allocations can share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -31,9 +31,9 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
-/// with an allocator parameter. With the `nightly` feature, the type also implements the standard
-/// library's trait, so the standard collections accept it. The elements may implement `Drop`,
-/// because the collection drops them.
+/// with an allocator parameter. With the `nightly` feature enabled, the type also implements the
+/// standard library's trait, so the standard collections accept it. The elements may implement
+/// `Drop`, because the collection drops them.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -161,8 +161,8 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
     /// The first byte of the chunk.
     start: Cell<*mut u8>,
-    /// The first byte of the chunk that is not allocated. This pointer and the pointers to all
-    /// allocations in the chunk are derived from `start`.
+    /// The chunk's first unallocated byte. This pointer and the pointers to all allocations in the
+    /// chunk are derived from `start`.
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
@@ -265,8 +265,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Enlarges the chunk or acquires a new chunk, and allocates memory with the given layout from
-    /// that chunk.
+    /// Enlarges the chunk or acquires a new one, and then allocates memory with the given layout
+    /// from that chunk.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -277,8 +277,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Acquires a new chunk of at least `needed` bytes or enlarges the current chunk by at least
-    /// `needed` bytes.
+    /// Acquires a new chunk of at least `needed` bytes, or enlarges the current chunk by at least
+    /// that many bytes.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -386,7 +386,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     }
 }
 
-/// Returns `true` if the address `start` is a multiple of `align`.
+/// Returns `true` if the `start` address is a multiple of `align`.
 #[inline(always)]
 fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0

@@ -153,7 +153,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the element, if the vector is full.
+    /// If the vector is full, returns a [`CapacityError`] that contains the element.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
@@ -174,7 +174,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that did not fit.
+    /// Returns a [`CapacityError`] that contains the first element that did not fit.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -186,7 +186,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that would not fit.
+    /// Returns a [`CapacityError`] that contains the first element that would not fit.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), CapacityError<T>> {
         let left = self.capacity() - self.length;
         if let Some(&element) = elements.get(left) {
@@ -225,7 +225,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the element, if the vector is full.
+    /// If the vector is full, returns a [`CapacityError`] that contains the element.
     ///
     /// # Panics
     ///
@@ -302,7 +302,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CapacityError`], which contains the first element that would not fit. Both vectors
+    /// Returns a [`CapacityError`] that contains the first element that would not fit. Both vectors
     /// stay unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;

@@ -102,9 +102,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // view of the inner scope can exist only in the returned value. Therefore, the slice is the
         // only view of any slot at or above the cursor. The slice may also be in a slot below the
         // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
-        // [&'a T]` that it captured, because the implied bounds of that type ensure that `'a` is
-        // long enough. The slice is always the only reference to valid elements, and `body` no
-        // longer uses it.
+        // [&'a T]` that it captured, because that type's implied bounds ensure that `'a` is long
+        // enough. In every case, the slice is the only reference to its elements, the elements are
+        // valid, and `body` no longer uses the slice.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 

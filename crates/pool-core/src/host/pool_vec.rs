@@ -1,5 +1,4 @@
-//! Defines a growable vector in a scope. The vector remains in its slot. When it grows, it swaps
-//! the slot's block for a larger one.
+//! Defines a growable vector in a scope. The vector remains in its slot.
 
 use core::fmt;
 use core::iter::Copied;
@@ -312,8 +311,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.clear();
     }
 
-    /// Removes all elements that `keep` rejects, and preserves the order of the others. If `keep`
-    /// panics, the vector's length does not change, and the vector contains an unspecified
+    /// Removes all elements that `keep` rejects and preserves the order of the others. If `keep`
+    /// panics, the vector's length does not change, but the vector contains an unspecified
     /// selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);

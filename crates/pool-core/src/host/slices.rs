@@ -11,8 +11,8 @@ use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array whose elements are computed by calling `element(index)` in row-major
-    /// order. The only requirement on the element type is [`Copy`], so it may contain padding,
-    /// pointers, and references that outlive the scope.
+    /// order. The only requirement on the element type is [`Copy`], so elements may contain
+    /// padding, pointers, and references that outlive the scope.
     ///
     /// The index is a `usize` if the shape is a length, and a `[usize; N]` if the shape has N axes.
     ///

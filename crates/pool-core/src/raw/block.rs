@@ -150,12 +150,10 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live, and no reference to the slot's pointer to its shape set
-    // exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     let shapes = NonNull::new(unsafe { *place })?;
     // The set is removed from the slot before the `Drop` implementations of its descriptors run.
-    // SAFETY: the slot's table is live, and no reference to the slot's pointer to its shape set
-    // exists.
+    // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     unsafe { *place = null_mut() };
     // SAFETY: `try_box` created the set. No reference into the set exists, because the slot is idle
     // and no longer points to the set.

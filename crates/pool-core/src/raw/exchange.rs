@@ -11,7 +11,7 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Swaps the blocks of two slots. The swap includes all data that belongs to a block, namely
     /// its size, its mark, its shapes, and a flag. If the flag is set, the backend must make its
-    /// queue wait for other queues before the block is used again. The samples of a slot are not
+    /// queue wait for other queues before the block is used again. The slots' samples are not
     /// swapped.
     ///
     /// This method runs no backend code and cannot fail.

@@ -50,8 +50,8 @@ impl Demand {
 /// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
 /// pool.
 ///
-/// An acquire passes the first idle slot as `slot` and `None` as `taken_to`. A vector's first use
-/// passes the vector's own slot as `slot` and the number of the first idle slot as `taken_to`.
+/// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
+/// use, `slot` is the vector's own slot and `taken_to` is the number of the first idle slot.
 ///
 /// If the elements of a demand occupy no bytes, the function leaves the slot's block unchanged, and
 /// the slot remains armed for its next use.
@@ -198,17 +198,17 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The block size in bytes up to which the full growth factor applies.
+/// The block size, in bytes, up to which the full growth factor applies.
 ///
-/// If a block is larger than `WHOLE_FACTOR_BYTES`, only a quarter of the growth that the factor
-/// specifies is added. This limits the surplus bytes that the pool retains until the next trim, and
+/// A block larger than `WHOLE_FACTOR_BYTES` grows by only a quarter of the amount that the growth
+/// factor specifies. This limits the surplus bytes that the pool retains until the next trim, and
 /// costs little because large blocks rarely grow. If lengths vary at random, a slot's block ends up
 /// 12.5% larger than the slot's longest array. With the full default factor, the block would end up
 /// 50% larger. If lengths increase slowly, a block still grows only a logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
-/// large blocks, and the result never exceeds the size of the address space.
+/// large blocks. The result never exceeds the size of the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -3,9 +3,9 @@
 //!
 //! # Invariants
 //!
-//! 1. **A table never moves** and lives for as long as its pool. A table is aligned to
-//!    `Table::ALIGN`, a power of two that is at least the size of a table. Masking the address of
-//!    any slot in a table therefore yields the table's address.
+//! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
+//!    a power of two that is at least the size of a table. Masking the address of any slot in a
+//!    table therefore yields the table's address.
 //!
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
@@ -62,8 +62,8 @@
 //!    While the pool is busy, acquires call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
 //!    busy pool, and methods that only read succeed. The table below lists all operations that run
-//!    user code. While user code runs, the operation holds no lock, and no reference to data that
-//!    the pool's other methods read. Unwinding removes the mark and leaves every slot valid
+//!    user code. While user code runs, the operation holds neither a lock nor a reference to data
+//!    that the pool's other methods read. Unwinding removes the mark and leaves every slot valid
 //!    (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
