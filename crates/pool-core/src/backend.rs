@@ -170,7 +170,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// backend whose blocks are opaque may use any value that does not identify an allocation.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that begins at the block's first address that is a multiple of
+    /// Returns the part of a block that starts at the block's first address that is a multiple of
     /// `align`. `align` is a power of two that is greater than [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
     /// returned part as a block. If the block is too short or is [`DANGLING`](Self::DANGLING), the
@@ -210,8 +210,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Waits until freed memory is available again. This method is for backends whose
     /// [`free`](Self::free) may return before the memory is available. A pool calls this method at
     /// the end of `trim`, `compact`, and `clear`, after freeing its idle blocks. A pool also calls
-    /// this method before its last attempt to allocate a block. `settle` must not unwind. It is
-    /// never called once a pool has reached its steady state.
+    /// this method before its last attempt to allocate a block. `settle` must not unwind. Once a
+    /// pool has reached its steady state, it never calls `settle`.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -262,8 +262,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
         why: Reuse,
     ) -> Result<(), Self::Error>;
 
-    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the *Order* section
-    /// of this trait).
+    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see this trait's *Order*
+    /// section).
     ///
     /// # Errors
     ///
@@ -337,9 +337,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialized. Methods that write to a block must
-///   therefore not read any bytes, or create references to any elements, that have not yet been
-///   written. If a backend retains freed blocks for later allocations, it must initialize them
-///   before `allocate` returns them again.
+///   therefore not read bytes that have not been written, or create references to elements that
+///   have not been written. If a backend retains freed blocks for later allocations, it must
+///   initialize them before `allocate` returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
@@ -390,7 +390,7 @@ pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     /// they count slots or blocks of memory.
     const HAS_SLOTS: bool;
 
-    /// A pool's root, which is stored in a single word.
+    /// A pool's root, stored in a single word.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
@@ -718,7 +718,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the unused part of the vector's memory to the pool if the layout supports this and
-    /// nothing has been acquired since the vector was acquired.
+    /// nothing else has been acquired since.
     ///
     /// # Safety
     ///
@@ -848,8 +848,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
-    /// Returns the memory and the cached shape of an array of dynamic rank. Returns `None` if the
-    /// shape is not cached, or if the cold function must reserve the memory.
+    /// Returns the memory and cached shape of an array of dynamic rank. Returns `None` if the shape
+    /// is not cached, or if the cold function must reserve the memory.
     ///
     /// # Safety
     ///
@@ -914,7 +914,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type and must be the
+    /// The memory must be reserved for `length` elements of the handle's type. It must also be the
     /// memory that its cursor most recently moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 

@@ -94,9 +94,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which floats
-    /// interpret as NaN. Poisoning the memory exposes code that reads elements before writing them.
-    /// With poisoning enabled, each acquire also calls a cold function, which fills the memory.
+    /// Sets whether every acquire first overwrites its memory with 0xFF bytes. Floats interpret
+    /// these bytes as NaN. Poisoning the memory exposes code that reads elements before writing
+    /// them. With poisoning enabled, each acquire also calls a cold function that fills the memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -112,7 +112,7 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether the pool measures the peak number of live bytes, which is reported as
+    /// Sets whether the pool measures its peak number of live bytes, which is reported as
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). While the measurement is enabled,
     /// each acquire calls a cold function. Enable the measurement for a few iterations and then
     /// disable it with [`configure`](crate::Pool::configure).

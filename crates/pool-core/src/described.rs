@@ -96,7 +96,7 @@ impl<B: PoolBackend> Scope<'_, B> {
     }
 }
 
-/// The memory of a [`DescribedBlock`], which can be [returned to the
+/// The memory of a [`DescribedBlock`]. It can be [returned to the
 /// scope](Scope::give_back_described) if no view of the block exists.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);

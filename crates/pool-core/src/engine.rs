@@ -96,8 +96,8 @@ impl<V> FromParts<V, ()> for V {
 impl<V, D> FromParts<V, D> for NdView<V, D> {
     #[inline(always)]
     unsafe fn from_parts(view: V, dims: D) -> Self {
-        // SAFETY: the caller guarantees that the product of the lengths is the number of acquired
-        // elements.
+        // SAFETY: the caller guarantees that the product of the lengths equals the number of
+        // acquired elements.
         unsafe { Self::new_unchecked(view, dims) }
     }
 }

@@ -176,7 +176,7 @@ impl<B: PoolBackend> FreeList<B> {
         drop_pools(&self.detach());
     }
 
-    /// Moves all pools into a new list, which is closed if this list is closed.
+    /// Moves all pools into a new list. If this list is closed, the new list is also closed.
     fn detach(&self) -> Self {
         let head = self.head.get();
         if head.addr() > CLOSED {

@@ -7,7 +7,7 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// The axis lengths and the row-major strides of a shape of dynamic rank, stored in one allocation.
+/// The axis lengths and row-major strides of a shape of dynamic rank, stored in one allocation.
 pub(crate) struct Lengths {
     /// The axis lengths, followed by the strides.
     lengths: Vec<usize>,

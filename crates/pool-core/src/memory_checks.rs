@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::PoolConfig;
 
-/// Debugging modes for the whole process, which are combined with the modes in each pool's
+/// Debugging modes for the whole process, which each pool combines with the modes in its own
 /// [`PoolConfig`].
 ///
 /// ```

@@ -127,7 +127,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
 }
 
 impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
-    /// Returns the shape and its strides, which are borrowed from the shape cache.
+    /// Returns the shape and its strides, both borrowed from the shape cache.
     pub fn dims(&self) -> DynamicShape<'s> {
         self.dims
     }

@@ -81,11 +81,11 @@ impl<B: PoolBackend> Pool<B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
-        // view of an earlier scope is in use, and no other cursor of this pool is used during the
-        // borrow.
+        // view of an earlier scope is in use, and no other cursor of this pool is used during that
+        // time.
         let cursor = unsafe { self.root.cursor() };
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope, and no other
-        // cursor of this pool is used during the borrow.
+        // cursor of this pool is used during that time.
         unsafe { Scope::from_cursor(cursor) }
     }
 

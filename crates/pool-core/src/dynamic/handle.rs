@@ -92,9 +92,9 @@ type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
 /// Returns the slot and length of the array that a current handle refers to.
 ///
-/// A handle is invariant in its element type `T`. The handle was therefore created by an acquire of
-/// `T`, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array
-/// never leave the thread that created the values.
+/// A handle is invariant in its element type `T`. The handle was therefore created when an array of
+/// `T` was acquired, and the slot holds valid values of `T`. If `T` is not `Send`, the handle and
+/// the array never leave the thread that created the values.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,

@@ -312,8 +312,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the cursor is a copy of the pool's own cursor, which is not used while the scope
         // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
-        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slot `active` and
-        // later slots, so only the handles access the slots below `active`.
+        // SAFETY: the pool is borrowed exclusively. The scope acquires only slot `active` and later
+        // slots, so only the handles access earlier slots.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
@@ -397,7 +397,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 }
 
-/// The return type of the `try_` acquire methods of a dynamic pool.
+/// The return type of a dynamic pool's `try_` acquire methods.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 /// Pushes a checkpoint. Returns an error if the host cannot allocate memory for the checkpoint.

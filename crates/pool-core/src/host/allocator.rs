@@ -68,7 +68,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers, but [`take_refusal`](Self::take_refusal) returns the pool's error, which contains them.
+/// numbers; to get the pool's error, which does, call [`take_refusal`](Self::take_refusal).
 ///
 /// # Why this is sound
 ///

@@ -1,5 +1,5 @@
-//! Collects the elements of an iterator into a slice even if the number of elements is not known in
-//! advance.
+//! Collects the elements of an iterator into a slice, even if the number of elements is not known
+//! in advance.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};

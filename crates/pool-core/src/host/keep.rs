@@ -14,9 +14,9 @@ use crate::scope::Scope;
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
-    /// Use `keep`, which needs no upper bound, if a result's length is known only after the result
-    /// has been computed. The temporaries of `body` are freed, and the result then occupies the
-    /// outer scope's next slot.
+    /// Use `keep` if a result's length is known only after the result has been computed, because
+    /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
+    /// occupies the outer scope's next slot.
     ///
     /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
     /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
@@ -33,8 +33,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// To keep a slice, the method swaps the slice's block with the block in the outer scope's next
     /// slot. In a loop that calls `keep`, each iteration's temporaries therefore use blocks from
     /// different slots. If a temporary is much larger than the kept array, each iteration may grow
-    /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and computes
-    /// each of them with a temporary array of 1 MiB. The loop allocates memory in its first 100
+    /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
+    /// temporary array of 1 MiB to compute each of them. The loop allocates memory in its first 100
     /// runs, after which the pool holds 101 MiB. To avoid this, acquire a large temporary once,
     /// before the loop. In a [stack](crate::Stacked), the pool would hold only 1 MiB after the same
     /// loop.

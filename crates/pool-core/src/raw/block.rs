@@ -91,7 +91,7 @@ struct TakenBlock<'s, B: PoolBackend> {
     armed_by_view: bool,
 }
 
-/// Empties an idle slot, which then has no block and no handle and advertises 0 words.
+/// Empties an idle slot. The slot then has no block and no handle, and advertises 0 words.
 ///
 /// # Safety
 ///

@@ -79,8 +79,8 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
 ///
 /// # Safety
 ///
-/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot` or of any slot
-/// above it may be in use.
+/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot` or of any
+/// later slot may be in use.
 #[cold]
 #[inline(never)]
 unsafe fn prepare_bytes<'s, B: PoolBackend>(

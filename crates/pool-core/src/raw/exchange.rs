@@ -65,8 +65,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
     }
 
     /// Records that the slot uses `bytes` bytes of its block, so that `compact` gives the slot a
-    /// block of at least that size. The slot must be one of the first `handed_out` slots of the
-    /// pool.
+    /// block of at least that size. The slot must be one of the pool's first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -81,7 +80,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot and the distance in bytes from the start of its block to the end of the given
+    /// the slot and the offset, in bytes, from the start of its block to the end of the given
     /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,

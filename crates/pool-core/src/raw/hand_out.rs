@@ -47,13 +47,13 @@ impl Demand {
     }
 }
 
-/// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
-/// pool.
+/// Hands out the block of `slot` for the elements that a demand describes. `state` is the state of
+/// the slot's pool.
 ///
 /// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
 /// use, `slot` is the vector's own slot and `taken_to` is the number of the first idle slot.
 ///
-/// If the elements of a demand occupy no bytes, the function leaves the slot's block unchanged, and
+/// If the elements of a demand occupy no bytes, the function does not change the slot's block, and
 /// the slot remains armed for its next use.
 ///
 /// # Errors
@@ -63,9 +63,9 @@ impl Demand {
 ///
 /// # Safety
 ///
-/// No view of the slot's block may exist. The first idle slot must be `slot` or a slot above it,
-/// and all slots above the first idle slot must also be idle. Both `slot` and the slot at the
-/// cursor must advertise 0 words, and the pool must be marked as busy.
+/// No view of the slot's block may exist. The first idle slot must be `slot` or a later slot, and
+/// all slots after the first idle slot must also be idle. Both `slot` and the slot at the cursor
+/// must advertise 0 words, and the pool must be marked as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -201,10 +201,11 @@ unsafe fn grow<B: PoolBackend>(
 /// The block size, in bytes, up to which the full growth factor applies.
 ///
 /// A block larger than `WHOLE_FACTOR_BYTES` grows by only a quarter of the amount that the growth
-/// factor specifies. This limits the surplus bytes that the pool retains until the next trim, and
-/// costs little because large blocks rarely grow. If lengths vary at random, a slot's block ends up
-/// 12.5% larger than the slot's longest array. With the full default factor, the block would end up
-/// 50% larger. If lengths increase slowly, a block still grows only a logarithmic number of times.
+/// factor specifies. The reduced growth limits the surplus bytes that the pool retains until the
+/// next trim. It costs little, because large blocks rarely grow. If lengths vary at random, a
+/// slot's block ends up 12.5% larger than the slot's longest array. With the full default factor,
+/// the block would end up 50% larger. If lengths increase slowly, a block still grows only a
+/// logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

@@ -1,6 +1,6 @@
 //! Implements operations that trim idle slots (slots at or above a cursor), compact them, or arm
-//! them for sampling. These operations do nothing in a busy pool, because the call comes from
-//! within another operation of that pool.
+//! them for sampling. If the pool is busy, these operations do nothing, because they were called
+//! from within another operation of that pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -11,7 +11,7 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of slot `from` and of all later slots, and waits until the freed memory is
+/// Frees the blocks of slot `from` and all later slots, and waits until the freed memory is
 /// available. The function also waits for memory that was already being freed before the call. If
 /// the pool is busy, the function does not free anything.
 ///
@@ -45,7 +45,7 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
     released
 }
 
-/// Frees the blocks of slot `from` and of all later slots.
+/// Frees the blocks of slot `from` and all later slots.
 ///
 /// # Safety
 ///
@@ -62,8 +62,8 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
 }
 
 /// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire that
-/// reaches one of these slots calls the cold function, which returns an error because the pool is
-/// busy.
+/// reaches one of these slots calls the cold function. The cold function returns an error because
+/// the pool is busy.
 ///
 /// # Safety
 ///
@@ -75,9 +75,8 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Replaces the oversized blocks of slot `from` and of all later slots with smaller blocks and
-/// starts sampling these slots again. If the pool is busy, the function does not replace any
-/// blocks.
+/// Replaces the oversized blocks of slot `from` and all later slots with smaller blocks and starts
+/// sampling these slots again. If the pool is busy, the function does not replace any blocks.
 ///
 /// # Safety
 ///
@@ -170,7 +169,7 @@ pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usiz
     unsafe { arm_for_samples(state, from) };
 }
 
-/// The value of [`Compaction::SAMPLES`], converted to the type of the counter in a slot's record.
+/// The value of [`Compaction::SAMPLES`], converted to the type of a slot's sample counter.
 #[expect(clippy::cast_possible_truncation, reason = "asserted")]
 const SAMPLES: u8 = {
     assert!(Compaction::SAMPLES <= u8::MAX as u16, "a slot's record counts samples in a byte");

@@ -28,8 +28,8 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks the first `bytes` bytes of the slot's block, which may become uninitialized after this
-/// call. If the slot already has a longer mark, that mark remains.
+/// Marks the first `bytes` bytes of the slot's block, because they may become uninitialized after
+/// this call. If the slot already has a longer mark, that mark remains.
 ///
 /// # Safety
 ///
@@ -70,8 +70,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     ///
     /// # Safety
     ///
-    /// The slot must be idle, [`PoolBackend::reuse`] must have been called if a view armed the
-    /// slot, and the pool must be marked as busy.
+    /// The slot must be idle, and the pool must be marked as busy. If a view armed the slot,
+    /// [`PoolBackend::reuse`] must have been called.
     pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.

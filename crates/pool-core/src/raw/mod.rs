@@ -21,14 +21,14 @@
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
 //!
-//!    A scope's cursor moves only forward, except that it may move back over the last acquired slot
-//!    if no view of that slot exists. An inner scope starts at its outer scope's cursor. The borrow
-//!    checker ensures that the outer scope's cursor does not move while the inner scope or one of
-//!    its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no
-//!    view exists.
+//!    A scope's cursor moves only forward, with one exception: it may move back over the last
+//!    acquired slot if no view of that slot exists. An inner scope starts at its outer scope's
+//!    cursor. The borrow checker ensures that the outer scope's cursor does not move while the
+//!    inner scope or one of its views is alive. An exclusive borrow of the whole pool, as in
+//!    `configure`, proves that no view exists.
 //!
-//!    A vector that grows holds the only view of its slot and swaps the slot's block with the block
-//!    of an idle slot (see the `exchange` module). The `keep` method performs the same swap for an
+//!    A vector that grows holds the only view of its slot and swaps the slot's block with an idle
+//!    slot's block (see the `exchange` module). The `keep` method performs the same swap for an
 //!    array of an inner scope that has ended.
 //!
 //!    A vector that was acquired without capacity owns its slot but uses no byte of the slot's
@@ -36,8 +36,9 @@
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the only exception. It hands out a
-//!    block only if the slot advertises the block's capacity, and such a slot has no pending work.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
+//!    out a block only if the slot advertises the block's capacity. Such a slot has no pending
+//!    work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
 //!    serial number, and shape set. A slot is filled only after its new block has been allocated. A
@@ -67,10 +68,10 @@
 //!    (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
-//!     become uninitialized, the mark in the slot's record covers the word that contains that byte
-//!     (see the `mark` module). A mark never shrinks until all marked words have been zeroed, or
-//!     the slot receives a different block. A marked slot advertises 0 words, and the cold function
-//!     zeroes its marked words before the slot is handed out for reading.
+//!     become uninitialized, the mark in the slot's record is extended to cover the word that
+//!     contains that byte (see the `mark` module). A mark never shrinks until all marked words have
+//!     been zeroed, or the slot receives a different block. A marked slot advertises 0 words, and
+//!     the cold function zeroes its marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

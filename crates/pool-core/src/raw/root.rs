@@ -1,5 +1,5 @@
 //! Defines the single word that represents a pool. The word is the address of the pool's first
-//! table, which is also the address of that table's first slot.
+//! table. It is also the address of that table's first slot.
 
 use core::fmt;
 use core::ptr::NonNull;

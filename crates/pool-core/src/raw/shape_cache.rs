@@ -1,6 +1,5 @@
-//! Implements the N-way shape cache, which stores one set of shapes for each slot that is used with
-//! shapes of dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's
-//! shapes.
+//! Implements the N-way shape cache, which stores a set of shapes for each slot whose arrays have a
+//! dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale. A cached shape is known to fit in the slot's block. Entries

@@ -111,7 +111,7 @@ impl<B: PoolBackend> SlotRef<B> {
         pointer.state().context()
     }
 
-    /// Returns the slot's block, which contains the view.
+    /// Returns the block in which the view's elements are stored.
     ///
     /// # Safety
     ///
