@@ -71,8 +71,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work (including reads) that was
 ///   enqueued through earlier views of the block. These methods write *before* any work that is
 ///   enqueued through later views. A write that takes effect immediately or bypasses the queue is
-///   correct only if the queue is empty. For example, a write to mapped memory, a write on a second
-///   stream, and a write that the driver performs before the next submission all bypass the queue.
+///   correct only if the queue is empty. Writes to mapped memory, writes on a second stream, and
+///   writes by the driver before the next submission all bypass the queue.
 /// - [`free`](Self::free) takes effect only after all previously enqueued work on the block. Until
 ///   [`free`](Self::free) takes effect, the block's memory must not be given to another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for that
@@ -87,11 +87,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may keep a reference to the context after the method returns. A view may access the
-///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
-///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
-///   may use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after returning. A view may access the context
+///   through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of the
+///   context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may run
+///   user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code may
+///   use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
@@ -496,8 +496,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     }
 
     /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
-    /// another chain. In that case, the pool is still in its chain and must stay live for the rest
-    /// of the process.
+    /// another chain. If the method returns `false`, the pool is still in its chain and must stay
+    /// live for the rest of the process.
     ///
     /// # Safety
     ///
@@ -554,7 +554,7 @@ pub trait PoolState<B: PoolBackend> {
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Resets the peak values in the statistics. A pool calls this method when the pool is cleared.
+    /// Resets the peak values in the statistics. This method is called when a pool is cleared.
     fn forget_peaks(&self);
 
     /// Replaces the pool's configuration.

@@ -176,8 +176,8 @@ macro_rules! fixed_ranks {
                         Err(error) => panic_with(&error),
                     }
                 }
-                // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
-                // not move the cursor.
+                // SAFETY: this method does not move the cursor, and the caller guarantees that the
+                // pool lives for `'s`.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -196,8 +196,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
-                // not move the cursor.
+                // SAFETY: this method does not move the cursor, and the caller guarantees that the
+                // pool lives for `'s`.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -303,8 +303,8 @@ impl Engine for &[usize] {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
-        // the cursor.
+        // SAFETY: this method does not move the cursor, and the caller guarantees that the pool
+        // lives for `'s`.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -321,8 +321,8 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
-        // the cursor.
+        // SAFETY: this method does not move the cursor, and the caller guarantees that the pool
+        // lives for `'s`.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {

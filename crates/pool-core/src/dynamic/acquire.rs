@@ -55,8 +55,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
         // view.
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
-        // SAFETY: the bytes of all `length` elements are zeroed, and zero bytes are a valid
-        // `Element`.
+        // SAFETY: the bytes of all `length` elements are zeroed, and all-zero bytes are a valid
+        // value of every `Element` type.
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 

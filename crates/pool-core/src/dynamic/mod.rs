@@ -383,8 +383,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
-        // SAFETY: the caller guarantees that the memory is reserved for `length` elements, and the
-        // serial number is new.
+        // SAFETY: the serial number is new, and the caller guarantees that the memory is reserved
+        // for `length` elements.
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {

@@ -42,8 +42,8 @@ pub struct FixedVec<'s, T> {
     ///
     /// The field is a pointer rather than a reference because a [`PoolVec`](super::PoolVec)
     /// replaces the vector's memory. A reference would be incorrect because the vector can be
-    /// passed to a function by value. With a reference field, such a function would assert that no
-    /// other pointer accesses the memory until the function returns.
+    /// passed to a function by value. With a reference field, a function that takes the vector by
+    /// value would assert that no other pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,

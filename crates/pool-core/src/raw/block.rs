@@ -129,7 +129,7 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated, and no view of it exists, because the slot was idle when
+        // SAFETY: the block is allocated. No view of it exists, because the slot was idle when
         // `take_block` removed the block.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);

@@ -97,8 +97,8 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
         // While the new table is being allocated, the cursor is at the sentinel, and a sentinel
-        // always advertises 0 words. SAFETY: the caller guarantees that the pool outlives `'s`, and
-        // the pool is marked as busy.
+        // always advertises 0 words.
+        // SAFETY: the pool is marked as busy, and the caller guarantees that the pool outlives `'s`.
         unsafe { State::slot_after(table) }?
     } else {
         // SAFETY: `slot` is not a sentinel, and the pool outlives `'s`.

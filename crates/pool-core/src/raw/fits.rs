@@ -1,4 +1,4 @@
-//! Defines the single comparison that an acquire performs, and computes the size of the smallest
+//! Defines the single comparison that an acquire performs and computes the size of the smallest
 //! block that passes it. The comparison and the size use the same formula, so a length that fits in
 //! a block once always fits in that block.
 

@@ -53,8 +53,8 @@ impl Demand {
 /// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
 /// use, `slot` is the vector's own slot and `taken_to` is the number of the first idle slot.
 ///
-/// If the elements of a demand occupy no bytes, the function does not change the slot's block, and
-/// the slot remains armed for its next use.
+/// If a demand's elements occupy no bytes, the function does not change the slot's block, and the
+/// slot remains armed for its next use.
 ///
 /// # Errors
 ///
@@ -121,8 +121,8 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: the caller guarantees that no view of the block exists, and `reuse` has been
-        // called if a view had armed the slot.
+        // SAFETY: `reuse` has been called if a view had armed the slot, and the caller guarantees
+        // that no view of the block exists.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {

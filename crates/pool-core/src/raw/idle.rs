@@ -94,7 +94,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     for slot in state.slots_from(from) {
         // SAFETY: the caller guarantees that the slot is idle.
         if let Some(target) = unsafe { smaller_block(slot, compaction) } {
-            // SAFETY: the caller guarantees that the slot is idle, and the pool is marked as busy.
+            // SAFETY: the pool is marked as busy, and the caller guarantees that the slot is idle.
             released.note(unsafe { shrink(slot, target) });
         }
     }
