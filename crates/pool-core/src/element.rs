@@ -57,8 +57,8 @@ impl<T: Pod> PodElement for T {}
 /// An element type for the host backends' acquire methods that write every element before it is
 /// read.
 ///
-/// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error
-/// message names the alternatives.
+/// `HostElement` is implemented for every [`Copy`] type. If a type is not `Copy`, the compiler's
+/// error message names the alternatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",

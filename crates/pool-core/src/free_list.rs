@@ -116,10 +116,10 @@ impl<B: PoolBackend> FreeList<B> {
             // list.
             return Some(unsafe { Pool::from_root(root) });
         }
-        // When the pool was taken, it linked to the next pool in the list, and it still does. The
-        // caller guarantees that the linked pool has not been dropped, except by closing the list.
-        // No pool ever links to the closed marker. The two addresses are equal, so the pool's link
-        // is still valid.
+        // When the pool was taken, it linked to the next pool in the list, and this link has not
+        // changed. The caller guarantees that the linked pool has not been dropped, except by
+        // closing the list. No pool ever links to the closed marker. The two addresses are equal,
+        // so the pool's link is still valid.
         self.head.set(root.into_raw());
         None
     }

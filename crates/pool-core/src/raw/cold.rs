@@ -98,7 +98,8 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let slot = if index == SLOTS {
         // While the new table is being allocated, the cursor is at the sentinel, and a sentinel
         // always advertises 0 words.
-        // SAFETY: the pool is marked as busy, and the caller guarantees that the pool outlives `'s`.
+        // SAFETY: the pool is marked as busy, and the caller guarantees that the pool outlives
+        // `'s`.
         unsafe { State::slot_after(table) }?
     } else {
         // SAFETY: `slot` is not a sentinel, and the pool outlives `'s`.
@@ -138,7 +139,7 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
 
 /// Hands out the block of a slot that a vector acquired for zero elements. The vector calls this
 /// function before it writes its first `length` elements of `T` to the block. `cursor` is the
-/// cursor of the slot's scope.
+/// cursor of the scope to which the slot belongs.
 ///
 /// # Errors
 ///

@@ -62,10 +62,10 @@
 //!    shape set. The mark is removed after the operation's last write to these data structures.
 //!    While the pool is busy, acquires call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, and methods that only read succeed. The table below lists all operations that run
-//!    user code. While user code runs, the operation holds neither a lock nor a reference to data
-//!    that the pool's other methods read. Unwinding removes the mark and leaves every slot valid
-//!    (invariant 6).
+//!    busy pool, and methods that only read still succeed. The table below lists all operations
+//!    that run user code. While user code runs, the operation holds neither a lock nor a reference
+//!    to data that the pool's other methods read. Unwinding removes the mark and leaves every slot
+//!    valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record is extended to cover the word that
