@@ -41,8 +41,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and holds
 ///   `bytes` bytes that remain valid until the block is freed. A block never moves, and its bytes
-///   are initialized if host code can read them. The vector remains in its slot and swaps the
-///   slot's block for a larger one when it grows.
+///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
+///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
 ///   [`allocate`](Self::allocate). `free` must free each block in the way that matches its
 ///   allocation, even if the configuration has changed since then. `free` must never unwind. The

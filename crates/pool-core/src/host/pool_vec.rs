@@ -1,4 +1,5 @@
-//! Defines a growable vector in a scope. The vector remains in its slot.
+//! Defines a growable vector in a scope. The vector remains in its slot and swaps the slot's block
+//! for a larger one when it grows.
 
 use core::fmt;
 use core::iter::Copied;
