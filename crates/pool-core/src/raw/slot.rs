@@ -65,7 +65,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// Returns the number of slots, in all tables, that precede this slot.
+    /// Returns the number of slots that precede this slot, counted across all tables.
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
