@@ -1,8 +1,8 @@
 //! Implements the acquire methods for every kind of memory. Each acquire method reserves a slot and
 //! advances the scope's cursor past it. The method then fills the slot if necessary and builds an
 //! array of the requested shape. The backend or closure that fills a slot may itself acquire arrays
-//! from the same scope. A nested acquire that runs after a slot is reserved and before the cursor
-//! advances fails with `PoolError::Reentered`. The methods that require host-writable memory are in
+//! from the same scope. A nested acquire fails with `PoolError::Reentered` if it runs after a slot
+//! is reserved but before the cursor advances. The methods that require host-writable memory are in
 //! the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -20,13 +20,13 @@ pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array with unspecified contents, which may be left over from an earlier use of
+    /// Acquires an array whose contents are unspecified and may be left over from an earlier use of
     /// the memory.
     ///
     /// The shape is a length (`usize`), or a list of axis lengths (`[usize; N]` or a tuple). If the
     /// rank is known only at run time, the shape is a `&[usize]`. The documentation of the
     /// [`Shape`] trait lists the array type and the cost of each kind of shape. The elements are
-    /// stored in row-major order. An empty array occupies a slot like any other array but uses no
+    /// stored in row-major order. An empty array occupies a slot, like any other array, but uses no
     /// memory.
     ///
     /// ```
@@ -58,7 +58,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
+        // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
         // other view of it exists. Blocks are always initialized, and every byte pattern is a valid
         // `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
@@ -74,14 +74,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   [`PoolError::SizeOverflow`] is returned if the array is larger than `isize::MAX` bytes.
     /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] is returned if no block can be
     ///   allocated, even after every idle block has been freed.
-    /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate another slot table or
-    ///   cannot store a new shape.
-    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block, or cannot make
-    ///   its queue wait for earlier work on other queues. If the backend acquired an array from the
+    /// - [`PoolError::Bookkeeping`] is returned if the host has no memory for another slot table or
+    ///   for a new shape.
+    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block or cannot make its
+    ///   queue wait for earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
-    /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
-    ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
-    ///   subscriber, or a backend.
+    /// - [`PoolError::Reentered`] is returned if this method is called during an acquire or a trim
+    ///   of the same pool. A nested call can come from an allocator hook, a `tracing` subscriber,
+    ///   or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.
@@ -167,7 +167,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: `acquire_array` reserved the slot for `source.len()` elements, and no view of the
-        // slot exists. `source` is a live slice, so it cannot overlap a block that has no views.
+        // slot exists. `source` is a live slice, so it cannot overlap this block, which has no
+        // views.
         let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: `copy` writes all `source.len()` elements.
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
@@ -180,7 +181,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// `fill` receives the number of elements and a newly acquired slot that has no views. When
     /// `fill` returns `Ok`, all elements of the array must be valid values of `T`. If `first_use`
-    /// is `Write`, `fill` must have written all of the elements before it returns `Ok`.
+    /// is `Write`, `fill` must have written all elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
@@ -195,7 +196,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // the reservation, because acquires fail with `PoolError::Reentered` while a slot is
         // reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
-        // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
+        // SAFETY: the slot was reserved for `length` elements, the cursor has moved past it, and no
         // other view of it exists. The caller guarantees that `fill` left all elements valid.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
         // SAFETY: `kept` and `slot` were returned by the same reservation.

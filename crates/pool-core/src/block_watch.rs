@@ -1,13 +1,13 @@
 //! Defines an observer that is notified when a pool allocates or frees a block. Tests use observers
 //! to count blocks and to make allocations fail, and programs use observers for logging.
 
-/// An observer that is notified when a device's pools allocate or free blocks, and that may refuse
+/// An observer that is notified when a device's pools allocate or free blocks, and that can refuse
 /// an allocation. To pass the observer to a backend along with the stream, call
 /// `DeviceStream::watched` in `pool-cuda` or `Stream::watched` in `pool-wgpu`. The observer is
 /// never called once the pool has reached a steady state.
 ///
-/// A pool calls its observer only while the pool grows or is trimmed. The observer must not use the
-/// pool that calls it.
+/// A pool calls its observer only while the pool is growing or being trimmed. The observer must not
+/// use the pool that calls it.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};

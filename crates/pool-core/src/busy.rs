@@ -1,7 +1,7 @@
-//! Defines a flag that marks a pool as busy while user code may run in the middle of an operation.
-//! User code can be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a
-//! descriptor. User code that runs during an operation may hold a scope of the same pool and call
-//! its methods.
+//! Defines a flag that marks a pool as busy while user code may run in the middle of a pool
+//! operation. User code can be an allocator's hook, a `tracing` subscriber, a backend, or the
+//! destructor of a descriptor. User code that runs during an operation may hold a scope of the same
+//! pool and call its methods.
 
 use core::cell::Cell;
 
@@ -34,7 +34,7 @@ impl BusyMark {
     }
 }
 
-/// A guard that removes the pool's busy mark when dropped.
+/// A guard that removes the pool's busy mark when the guard is dropped.
 #[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 

@@ -1,5 +1,5 @@
 //! Defines acquire methods for backends that store their own data with a cached shape. The
-//! `acquire_described` and `try_acquire_described` methods return the parts of an array. A backend
+//! `acquire_described` and `try_acquire_described` methods return an array's parts. A backend
 //! builds its own view from these parts.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
@@ -11,8 +11,8 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array of dynamic rank and returns its parts, which include the block, the shape,
-    /// and the descriptor. This method is intended for backends that store a descriptor with each
+    /// Acquires an array of dynamic rank and returns its parts, including the block, the shape, and
+    /// the descriptor. This method is intended for backends that store a descriptor with each
     /// cached shape. The descriptor is either new or unchanged since the slot last contained an
     /// array with the same shape and element type.
     ///
@@ -96,7 +96,7 @@ impl<B: PoolBackend> Scope<'_, B> {
     }
 }
 
-/// The memory of a [`DescribedBlock`], which can be [returned to the
+/// The memory of a [`DescribedBlock`]. It can be [returned to the
 /// scope](Scope::give_back_described) if no view of the block exists.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);

@@ -1,7 +1,7 @@
 //! Defines the element types, which are the plain data types that a pool can store. An array of a
-//! [`PodElement`] type can be handed out with the contents of an earlier use. The [`Element`] trait
-//! also covers types such as `bool`, in which some byte patterns are invalid. If some byte patterns
-//! are invalid for a type, the memory is zeroed or written before it is handed out.
+//! [`PodElement`] type can be handed out with contents from an earlier use. The [`Element`] trait
+//! also covers types such as `bool`, in which some byte patterns are invalid. If a type has invalid
+//! byte patterns, the memory is zeroed or written before it is handed out.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
@@ -54,11 +54,11 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for those acquire methods of host backends that write every element before it is
+/// An element type for the host backends' acquire methods that write every element before it is
 /// read.
 ///
-/// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error
-/// message names the alternatives.
+/// `HostElement` is implemented for every [`Copy`] type. If a type is not `Copy`, the compiler's
+/// error message names the alternatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",

@@ -1,5 +1,5 @@
-//! Assigns each pool an identity that is unique within the process and is never reused. The
-//! identities are counted in a machine word, because some targets do not have 64-bit atomics.
+//! Assigns each pool an identity that is unique within the process and is never reused. The counter
+//! is a machine word because some targets do not have 64-bit atomics.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

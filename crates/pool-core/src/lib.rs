@@ -2,15 +2,15 @@
 //!
 //! A [`Pool`] stores a sequence of slots, and each slot holds a block of memory. A [`Scope`] is a
 //! cursor into the pool's sequence of slots. The i-th call to [`acquire`](Scope::acquire) in a
-//! scope returns the i-th slot after the enclosing scopes' slots, regardless of the element type.
-//! Opening an inner scope does not move the outer scope's cursor, so no code has to run when a
-//! scope ends. When the same code runs for the second time, it does not allocate any memory. A loop
-//! that calls [`keep`](Scope::keep) may need more passes before it stops allocating.
+//! scope uses the i-th slot after the enclosing scopes' slots, regardless of the element type.
+//! Opening an inner scope does not move the outer scope's cursor, so no code has to run when the
+//! inner scope ends. When the same code runs for the second time, it does not allocate any memory.
+//! A loop that calls [`keep`](Scope::keep) may need several passes before it stops allocating.
 //!
 //! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
-//! backend for host memory. Code whose lifetimes are not lexical, such as interpreters, autodiff
-//! tapes, and callers in other languages, can use a [`DynamicPool`] with checked [`Handle`]s. Array
-//! shapes of dynamic rank are stored in an N-way set-associative cache.
+//! backend for host memory. A [`DynamicPool`] with checked [`Handle`]s supports code whose
+//! lifetimes are not lexical, such as interpreters, autodiff tapes, and callers in other languages.
+//! Array shapes of dynamic rank are stored in an N-way set-associative cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};
@@ -33,7 +33,7 @@
 //! outer[0] = 2.0;
 //! ```
 //!
-//! The [`soundness`] module lists programs that the borrow checker rejects, together with the
+//! The [`soundness`] module lists programs that the borrow checker rejects, along with the
 //! resulting errors.
 //!
 //! The crate is `no_std` and requires `alloc`.

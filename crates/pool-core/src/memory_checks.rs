@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::PoolConfig;
 
-/// Debugging modes for the whole process, which are combined with the modes in each pool's
+/// Debugging modes for the whole process, which each pool combines with the modes in its own
 /// [`PoolConfig`].
 ///
 /// ```
@@ -71,7 +71,7 @@ impl MemoryChecks {
         CHECKS.store(bits, Ordering::Relaxed);
     }
 
-    /// Adds the process's debugging modes to a pool's configuration and returns the result.
+    /// Adds the process-wide debugging modes to a pool's configuration and returns the result.
     pub(crate) fn applied_to(mut config: PoolConfig) -> PoolConfig {
         let checks = Self::of_process();
         config.poison |= checks.poison;

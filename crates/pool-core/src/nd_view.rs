@@ -13,7 +13,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     /// # Errors
     ///
     /// Returns [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of
-    /// elements, and [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// elements, or [`ShapeError::Overflow`] if the product of the lengths overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
@@ -115,8 +115,8 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // If the view is empty, the length of a row is not needed, because neither part of the
-        // split has any elements.
+        // If the view is empty, the row length is not needed, because neither part of the split has
+        // any elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;
@@ -127,7 +127,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
 }
 
 impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
-    /// Returns the shape and its strides, which are borrowed from the shape cache.
+    /// Returns the shape and its strides, both borrowed from the shape cache.
     pub fn dims(&self) -> DynamicShape<'s> {
         self.dims
     }

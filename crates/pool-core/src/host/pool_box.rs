@@ -20,7 +20,7 @@ use crate::scope::Scope;
 /// its value is not dropped, but its memory still returns to the scope.
 ///
 /// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box is alive. Like an array, each box uses its own slot. For many small values, such as the
+/// the box exists. Like an array, each box uses its own slot. For many small values, such as the
 /// nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
 /// values in one slot.
 ///
@@ -102,8 +102,8 @@ pub trait SealedBoxable {
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
-/// The types that a [`PoolBox`] can own, namely all sized types and slices of them. The trait is
-/// sealed.
+/// The types that a [`PoolBox`] can own, namely all sized types and slices of sized types. The
+/// trait is sealed.
 pub trait Boxable: SealedBoxable {}
 
 impl<T> Boxable for T {}
@@ -261,14 +261,14 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference remains valid for as long as the scope's
-    /// views do, and the value is never dropped.
+    /// Returns a reference to the value. The reference remains valid as long as the scope's views
+    /// do, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
         let mut this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialized, and its memory is valid for `'s` and belonged only to
-        // this box.
+        // SAFETY: the value is initialized, its memory is valid for `'s`, and only this box owned
+        // it.
         unsafe { this.value.as_mut() }
     }
 }

@@ -11,17 +11,17 @@ use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Swaps the blocks of two slots. The swap includes all data that belongs to a block, namely
     /// its size, its mark, its shapes, and a flag. If the flag is set, the backend must make its
-    /// queue wait for other queues before the block is used again. The samples of a slot are not
+    /// queue wait for other queues before the block is used again. The slots' samples are not
     /// swapped.
     ///
     /// This method runs no backend code and cannot fail.
     ///
     /// # Safety
     ///
-    /// Both slots must belong to the same pool. Each slot must be idle, unless the caller holds the
-    /// only view of the slot's block. After the swap, a view of one slot's block counts as a view
-    /// of the other slot. No reference into the slots' shape sets, no handle to the slots, and no
-    /// [`SlotRef`](crate::SlotRef) to the slots may be in use.
+    /// Both slots must belong to the same pool. Each of the slots must be idle unless the caller
+    /// holds the only view of its block. After the swap, a view of one slot's block counts as a
+    /// view of the other slot. No reference into the slots' shape sets, no handle to the slots, and
+    /// no [`SlotRef`](crate::SlotRef) to the slots may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
@@ -64,9 +64,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block, so that `compact` leaves the slot a
-    /// block of at least that size. The slot must be one of the first `handed_out` slots of the
-    /// pool.
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` gives the slot a
+    /// block of at least that size. The slot must be one of the pool's first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -81,7 +80,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot, and the distance in bytes from the start of its block to the end of the given
+    /// the slot and the offset, in bytes, from the start of its block to the end of the given
     /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
@@ -112,7 +111,7 @@ impl<B: HostBackend> SlotCursor<B> {
         // above the cursor.
         unsafe { own.exchange_blocks(slot) };
         own.note_used(self.active() + 1, used);
-        // SAFETY: `own` is the slot at the cursor, and now holds the block.
+        // SAFETY: `own` is the slot at the cursor and now holds the block.
         unsafe { self.step(own) };
     }
 }

@@ -83,7 +83,7 @@ impl<B: PoolBackend> State<B> {
             // cursor is in use.
             unsafe { Table::deallocate(table) };
         }
-        // SAFETY: `try_box` created the state in `create`, and the caller does not use the state
+        // SAFETY: `create` obtained the state from `try_box`, and the caller does not use the state
         // after this call.
         drop(unsafe { into_box(state) });
     }

@@ -65,7 +65,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// Returns the number of slots before this slot, counted across all tables.
+    /// Returns the number of slots that precede this slot, counted across all tables.
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
@@ -101,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must remain in use while the returned reference is used.
-    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must remain in use as long as the returned reference is
+    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -111,7 +111,7 @@ impl<B: PoolBackend> SlotRef<B> {
         pointer.state().context()
     }
 
-    /// Returns the slot's block, which contains the view.
+    /// Returns the block in which the view's elements are stored.
     ///
     /// # Safety
     ///
@@ -128,8 +128,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The scope of the view that stores this reference, or will store it, must remain open during
-    /// `'s`.
+    /// The view that stores or will store this reference must belong to a scope that remains open
+    /// during `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's
