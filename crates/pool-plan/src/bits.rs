@@ -24,7 +24,7 @@ impl BitMatrix {
     }
 
     /// Resets the matrix to zeros, reusing its allocation if it is large enough. All zeros are
-    /// written explicitly. Reading a page before writing it causes a second page fault, which
+    /// written explicitly. Reading a page before writing to it causes a second page fault, which
     /// blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);

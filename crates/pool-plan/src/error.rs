@@ -1,5 +1,5 @@
-//! The crate's error type. An error describes the mistake in a problem, a file, or a plan, with the
-//! relevant numbers.
+//! The crate's error type. An error describes a mistake in a problem, a file, or a plan, and
+//! contains the relevant numbers.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub enum PlanError {
     /// The problem has no buffers.
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
-    /// A buffer's lifetime ends before it begins, or at the same time.
+    /// A buffer's lifetime ends before or at the time it begins.
     #[error(
         "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
          greater than the start"
@@ -28,8 +28,8 @@ pub enum PlanError {
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// A gap is empty, overlaps the previous gap, or extends beyond the buffer's lifetime, or the
-    /// gaps cover the whole lifetime.
+    /// The gaps cover the buffer's whole lifetime, or a gap is empty, overlaps the previous gap, or
+    /// extends beyond the lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
          disjoint and inside the lifetime, and must not cover the whole lifetime"
@@ -118,7 +118,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use this buffer, because it would be freed before it is allocated.
+    /// could use this buffer, because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The name of the buffer.

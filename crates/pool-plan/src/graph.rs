@@ -13,7 +13,7 @@ pub enum EdgeKind {
     Programmatic,
 }
 
-/// An edge of the graph, which orders one operation before another.
+/// A graph edge, which orders one operation before another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -70,13 +70,13 @@ pub struct GraphBuffer {
     /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer is this operation or comes after it.
+    /// The alloc marker. Each use of the buffer is either this operation or an operation after it.
     ///
-    /// Memory may become available between two operations of a stream that waits for events. In
-    /// this case, represent this point in the graph by an additional operation.
+    /// If a stream waits for events, memory may become available between two of its operations.
+    /// Represent the wait as an additional operation in the graph.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer is one of these operations or precedes one of
-    /// them.
+    /// The free markers. Each use of the buffer is either one of these operations or an operation
+    /// before one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem

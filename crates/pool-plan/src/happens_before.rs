@@ -1,4 +1,5 @@
-//! The happens-before problem. An acyclic graph's operations use buffers on any number of streams.
+//! The happens-before problem. A problem in which the operations of an acyclic graph use buffers on
+//! any number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -82,22 +83,22 @@ impl HappensBeforeProblem {
     ///
     /// # Errors
     /// Returns the first violation that the validator finds. A violation is an offset that is
-    /// misaligned or differs from the fixed offset. Two buffers that share bytes are also a
-    /// violation if neither is ordered before the other.
+    /// misaligned or differs from the fixed offset. It is also a violation if two buffers share
+    /// bytes although neither is ordered before the other.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
     /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because no
-    /// two buffers of `witness` may share bytes.
+    /// two buffers in `witness` may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
     /// validator computes the bound independently of the solver, from the sizes, the padding that
     /// alignments require between the buffers, and the fixed offsets.
     ///
     /// # Errors
-    /// Fails if `witness` contains an index without a buffer, the same index twice, or two buffers
-    /// that are ordered one after the other.
+    /// Fails if `witness` contains an index that belongs to no buffer, the same index twice, or two
+    /// buffers that are ordered one after the other.
     pub fn validate_witness(&self, witness: &[usize]) -> Result<u64, Violation> {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }

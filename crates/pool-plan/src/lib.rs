@@ -45,8 +45,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// Layering: each module may import only the modules that are listed after its colon.
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules that are listed after its name. `cargo xtask
+// imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // adjacency, graph, heuristic, item, random, tasks, violation: nothing
 // error: violation

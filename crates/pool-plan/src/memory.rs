@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 
-/// A memory for buffers, such as SRAM, PSRAM, or the heap of a device.
+/// A memory for buffers, such as SRAM, PSRAM, or a device's heap.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -74,8 +74,8 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live at one time in one memory. A list of prices serves as the
-/// witness of a bound.
+/// The price of each byte that is live in a given memory at a given time. A list of prices serves
+/// as the witness of a bound.
 ///
 /// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
 /// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a

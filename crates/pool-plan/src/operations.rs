@@ -41,7 +41,7 @@ impl Operations {
         self.named[index]
     }
 
-    /// Returns, for each index, the target indices of the given edges.
+    /// Groups the given edges by source, and returns the target indices for each source index.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }

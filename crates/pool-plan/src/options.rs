@@ -111,7 +111,7 @@ impl Monitor {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// Returns the best plan's peak so far, if there is a plan.
+    /// Returns the peak of the best plan so far, or `None` if there is no plan yet.
     #[must_use]
     pub fn best(&self) -> Option<u64> {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)

@@ -2,8 +2,8 @@
 //!
 //! Spans are sorted by their first sections. Spans that begin within another span are adjacent in
 //! the sorted list. To find earlier spans that are still live, a query reads the latest end of each
-//! block of spans. A query reads memory sequentially, and the data structure needs only 16 bytes
-//! per span.
+//! block of spans. A query reads memory sequentially. The data structure needs only 16 bytes per
+//! span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -36,7 +36,7 @@ pub(crate) struct Overlaps<'a> {
 impl<'a> Overlaps<'a> {
     /// Builds the data structure for a timeline's spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans, which take 30 milliseconds for a million spans.
+    // spans. These passes take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
         let mut first = vec![0_u32; timeline.sections + 1];

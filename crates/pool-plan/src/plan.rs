@@ -16,7 +16,7 @@ pub struct Plan {
     pub proof: Proof,
     /// The textbook heuristics that were not tried because the budget ended or the plan was already
     /// good enough. An untried heuristic's plan may be better than this plan. The list is empty if
-    /// no plan can be better than this plan.
+    /// no plan can be better than this one.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -45,7 +45,7 @@ pub enum StopReason {
 #[non_exhaustive]
 pub enum Proof {
     /// The peak equals the lower bound. The certificate's witness proves that the peak equals the
-    /// bound, and is easy to verify.
+    /// bound. The witness is easy to verify.
     Witness,
     /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
     /// exhaustive search.

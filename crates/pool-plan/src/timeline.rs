@@ -79,8 +79,8 @@ impl Timeline {
 
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans, before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and makes only a few passes over the spans.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -100,8 +100,8 @@ impl Timeline {
     }
 
     /// Returns, for each section, the total weight of the items live in it.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
-    // which takes 10 milliseconds for a million spans.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
+    // This pass takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -163,8 +163,8 @@ impl Timeline {
     }
 
     /// Returns the items live in a section.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
-    // before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and makes only one pass over the spans.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize

@@ -63,7 +63,7 @@ pub enum Violation {
         /// The index in the witness.
         buffer: usize,
     },
-    /// The buffers of a witness are not all live at one time, or a buffer is listed twice.
+    /// The buffers of a witness are not all live at the same time, or a buffer is listed twice.
     #[error(
         "the witness does not prove a bound, because buffer #{buffer} is listed twice or is not \
          live at time {time}"
@@ -149,7 +149,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Returns the same violation with other buffer indices.
+    /// Returns a copy of the violation with different buffer indices.
     pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::LiveTogether { first, second, time } => {

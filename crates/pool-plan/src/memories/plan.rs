@@ -22,11 +22,11 @@ pub struct MemoryCertificate {
     /// The plan's cost, which is the total cost of all memories' bytes plus the total cost of all
     /// buffers' traffic.
     pub cost: u64,
-    /// The lower bound on the cost that follows from `prices`.
+    /// The lower bound on the cost, computed from `prices`.
     pub bound: u64,
     /// The prices that prove the bound. The list omits prices of 0.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost proved by an exhaustive search. The bound is never lower than
+    /// The lower bound on the cost proved by an exhaustive search. The value is never lower than
     /// `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can be verified only by repeating the search.

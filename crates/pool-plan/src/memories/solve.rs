@@ -84,10 +84,10 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at one time exceed the total capacity of their
-/// permitted memories.
-// Uncounted: the loop needs no counter because the function makes only a few passes over the
-// buffers for each set of memories, before the first plan is computed.
+/// Returns an error if the buffers that are live at the same time exceed the total capacity of
+/// their permitted memories.
+// Uncounted: the loop needs no counter because the function runs before the first plan is computed
+// and makes only a few passes over the buffers for each set of memories.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {

@@ -1,5 +1,5 @@
-//! A portfolio's exact searches. The module defines the capacity and duration of each search, and
-//! the state that a search carries from round to round.
+//! A portfolio's exact searches. This module defines each search's capacity and duration, and the
+//! state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round if it continues in the next.
+/// The number of steps that a search runs in each round if it continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
@@ -29,13 +29,13 @@ const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps that a search runs between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
 /// The work that a search does between two checks of the clock, measured in items and sections. A
-/// search needs about a millisecond between two checks.
+/// search runs for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, measured in items and sections, for at most
 /// [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
 /// The maximum work of a search in a round, measured in items and sections, for more than
-/// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
+/// [`MANY_ITEMS`] items. A search of a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// The maximum number of items for which the exact searches of the first round end within
@@ -123,8 +123,8 @@ impl<'a> Exact<'a> {
 
     /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
     /// capacity closer to the best peak.
-    // Uncounted: the loop needs no counter because the function creates only three searches without
-    // starting them.
+    // Uncounted: the loop needs no counter because the function only creates three searches. It
+    // does not start them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -165,7 +165,7 @@ impl<'a> Exact<'a> {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search number `task` in round `number`. Returns `None` if the search has panicked in an
+    /// Runs search number `task` in round `number`. Returns `None` if the search panicked in an
     /// earlier round.
     pub(super) fn run(
         &self,

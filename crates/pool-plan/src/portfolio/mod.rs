@@ -39,7 +39,7 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of search rounds for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The divisor that yields the budget for planning the reduced problem from the remaining budget.
+/// The remaining budget divided by this number is the budget for planning the reduced problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
@@ -186,8 +186,8 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter because the function makes only one pass over the items,
-// after planning has ended.
+// Uncounted: the loop needs no counter because the function runs after planning has ended and makes
+// only one pass over the items.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

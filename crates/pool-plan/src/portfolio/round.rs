@@ -1,4 +1,4 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for and how the
+//! The rounds of a portfolio. This module decides which capacity each task aims for and how the
 //! task's result is used.
 
 use std::sync::Mutex;
@@ -275,7 +275,7 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
+/// Returns the greatest number known to divide all offsets and peaks of canonical plans. For every
 /// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
 /// peaks up to the next multiple of this number are also impossible.
 // Uncounted: the loop needs no counter because the function makes only one pass over the items.
@@ -288,8 +288,8 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the loop needs no counter because the number of iterations is at most proportional to
-// the number of bits.
+// Uncounted: the loop needs no counter because the number of iterations grows only with the number
+// of bits in the arguments.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

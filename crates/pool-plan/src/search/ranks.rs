@@ -109,8 +109,8 @@ fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u12
 }
 
 /// Returns the maximum of the given numbers over all sections that contain an item.
-// Uncounted: the loop needs no counter because `renew` counts the sections, and all other callers
-// make one pass over the instance.
+// Uncounted: the loop needs no counter because `renew` counts the sections. All other callers make
+// only one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)

@@ -60,8 +60,8 @@ pub(super) struct Skyline<'a> {
     suspect: usize,
     /// The unplaced items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// For each item, `true` if the item is a candidate of the current section. Only `leave` uses
-    /// this list, and it resets all entries to `false`.
+    /// For each item, `true` if the item is a candidate of the current section. The list is used
+    /// only in `leave`, which resets all entries to `false`.
     is_candidate: Vec<bool>,
     work: Work,
 }

@@ -30,7 +30,7 @@ struct Subproblem {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of the range of the piece's items in `lists`.
+    /// The end of the piece's range of items in `lists`.
     end: usize,
 }
 

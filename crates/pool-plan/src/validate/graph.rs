@@ -200,7 +200,7 @@ impl Edges {
 
     /// Returns the operations, sorted so that each operation comes before its direct predecessors
     /// (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the operations
-    /// of the cycle would be omitted, as if they preceded no other operation.
+    /// on the cycle would be omitted, as if they preceded no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);

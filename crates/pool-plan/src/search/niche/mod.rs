@@ -229,8 +229,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, the only option that the search must try is to place
-            // it.
+            // If an item blocks no other item, placing it is the only option that the search must
+            // try.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
