@@ -1,5 +1,4 @@
-//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first
-//! members.
+//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first index.
 
 /// Several lists of 32-bit indices, stored one after the other in a single vector.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use crate::transposed::merge_transposed;
 
-/// The minimum size, in words, of a matrix for which a second thread is started. For a smaller
-/// matrix, the thread would start too late to help.
+/// The minimum matrix size, in words, for which a second thread is started. For a smaller matrix,
+/// the thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
 /// The maximum number of threads. More threads would only wait for the memory bus.
@@ -73,7 +73,7 @@ impl BitMatrix {
         }
     }
 
-    /// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads.
+    /// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);

@@ -166,7 +166,7 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The planner found no plan within the capacity before the budget ended. A plan within the
+    /// The planner found no plan within the capacity before the budget ran out. A plan within the
     /// capacity may nevertheless exist.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
@@ -255,7 +255,7 @@ pub enum PlanError {
         witness: Vec<usize>,
     },
     /// The planner found no plan within all memories' capacities. Either an exhaustive search
-    /// proved that no such plan exists, or the budget ended first.
+    /// proved that no such plan exists, or the budget ran out first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {

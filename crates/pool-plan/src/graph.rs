@@ -90,7 +90,7 @@ pub struct GraphBuffer {
 }
 
 impl GraphBuffer {
-    /// Creates a temporary buffer of `size` bytes, which is live from its alloc marker to its free
+    /// Creates a temporary buffer of `size` bytes that is live from its alloc marker to its free
     /// markers.
     #[must_use]
     pub fn new(

@@ -1,4 +1,4 @@
-//! The happens-before problem. A problem in which the operations of an acyclic graph use buffers on
+//! The happens-before problem. In this problem, the operations of an acyclic graph use buffers on
 //! any number of streams.
 
 use crate::error::PlanError;
@@ -12,8 +12,8 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// A graph's operations and the buffers that they use. Two buffers may share bytes only if every
-/// use of one precedes the allocation of the other. Edges that wait for completion must lead from
-/// every use of one buffer to the other buffer's alloc marker.
+/// use of one precedes the allocation of the other. Paths of `Full` edges must lead from every use
+/// of one buffer to the other buffer's alloc marker.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};

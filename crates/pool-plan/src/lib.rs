@@ -29,7 +29,7 @@
 //! ```
 //!
 //! The repository's `docs/planner.md` file describes the algorithms and their sources, and compares
-//! the results with the results of other planners.
+//! the results with other planners' results.
 //!
 //! No feature is enabled by default, so the only default dependency is `thiserror`. The
 //! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV

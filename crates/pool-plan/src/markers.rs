@@ -23,8 +23,8 @@ struct Doubt {
 /// alloc marker.
 ///
 /// # Errors
-/// Fails if a free marker precedes its alloc marker. The error names the first buffer with such a
-/// marker, along with the marker.
+/// Fails if a free marker precedes its alloc marker. The error identifies the first buffer with
+/// such a marker, and the marker itself.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],

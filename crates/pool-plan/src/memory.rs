@@ -12,7 +12,7 @@ pub struct Memory {
     /// The memory's size in bytes, or `None` if the size is unlimited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost of each byte below the end of the highest buffer in the memory.
+    /// The cost of each byte below the end of the memory's highest buffer.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
     /// The cost of each byte read from or written to the memory.

@@ -36,7 +36,7 @@ pub(crate) struct Overlaps<'a> {
 impl<'a> Overlaps<'a> {
     /// Builds the data structure for a timeline's spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans. These passes take 30 milliseconds for a million spans.
+    // spans. The passes take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
         let mut first = vec![0_u32; timeline.sections + 1];

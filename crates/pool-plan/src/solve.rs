@@ -215,8 +215,8 @@ impl HappensBeforeProblem {
     /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
     /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
-    /// lifetime, or a larger alignment than in the earlier plan. No ordering between operations may
-    /// have been removed.
+    /// lifetime, or a larger alignment than in the earlier plan. Every ordering between operations
+    /// in the earlier problem must still exist.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).

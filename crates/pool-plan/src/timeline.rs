@@ -101,7 +101,7 @@ impl Timeline {
 
     /// Returns, for each section, the total weight of the items live in it.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
-    // This pass takes 10 milliseconds for a million spans.
+    // A pass takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {

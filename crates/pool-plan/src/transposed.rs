@@ -15,7 +15,7 @@ const SQUARES_TOGETHER: usize = 8;
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,
-    /// The index of the first row, in squares.
+    /// The index of the first row, counted in squares of 64 rows.
     first: usize,
 }
 

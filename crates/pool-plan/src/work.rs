@@ -1,4 +1,4 @@
-//! Counters of loop passes, and the clock that limits the work of a loop.
+//! Counters of loop passes, and the clock that limits a loop's work.
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
@@ -24,13 +24,13 @@ pub(crate) struct Limit<'a> {
 }
 
 impl Limit<'_> {
-    /// Returns `true` if the budget has ended or another thread has stopped the planner.
+    /// Returns `true` if the budget has run out or another thread has stopped the planner.
     pub(crate) fn is_reached(&self) -> bool {
         self.monitor.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }
 
-/// A counter of loop passes, which also checks the clock regularly.
+/// A counter of loop passes that also checks the clock regularly.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
     /// The number of passes since the last check of the clock.

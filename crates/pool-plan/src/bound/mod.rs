@@ -21,14 +21,14 @@ use crate::interval::IntervalProblem;
 use crate::item::Item;
 use crate::timeline::Timeline;
 
-/// A lower bound on the peak of every plan, with the buffers that prove it.
+/// A lower bound on the peak of every plan, along with the buffers that prove it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
     /// The lower bound in bytes.
     pub bytes: u64,
-    /// The indices of mutually conflicting buffers that together need this number of bytes. If the
-    /// bound follows from a fixed offset, the list contains only the index of the buffer with that
+    /// The indices of mutually conflicting buffers that together need `bytes` bytes. If the bound
+    /// follows from a fixed offset, the list contains only the index of the buffer with that
     /// offset.
     pub witness: Vec<usize>,
 }

@@ -1,5 +1,5 @@
-//! A placer that places a timeline's buffers in order of their starts. An online allocator also
-//! serves requests in order of arrival.
+//! A greedy placer that handles a timeline's buffers in order of their starts. An online allocator
+//! also serves requests in order of arrival.
 //!
 //! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
 //! only buffers that are live at its start. The placer therefore tracks the free ranges at only one

@@ -39,7 +39,7 @@ enum Ties {
     Rough,
 }
 
-/// The recipe for a greedy plan, which consists of a heuristic and a rule for ties.
+/// A recipe for a greedy plan, consisting of a heuristic and a rule for ties.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recipe {
     heuristic: GreedyHeuristic,
@@ -205,8 +205,8 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses the returned order computes a plan no
     /// worse than the given one.
-    // Uncounted: the loop needs no counter because the function sorts only twice. It runs only if
-    // the caller supplies a plan.
+    // Uncounted: the loop needs no counter because the function sorts only twice. The function runs
+    // only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
         let watch = Watch::new(&|| true);

@@ -34,7 +34,7 @@ impl TimeTree {
 
     /// Removes all addresses from the tree.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // vertices. This pass takes 20 milliseconds for a million sections.
+    // vertices. A pass takes 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
         self.within.iter_mut().for_each(Ranges::clear);

@@ -1,5 +1,5 @@
 //! The solver for problems with several memories. The solver computes greedy plans and a lower
-//! bound, and runs rounds of search until the budget ends.
+//! bound, and runs rounds of search until the budget runs out.
 
 use std::time::{Duration, Instant};
 
@@ -159,7 +159,7 @@ struct Solver<'a> {
 
 impl<'a> Solver<'a> {
     /// Computes the greedy plans and the lower bound. The first greedy plan is always completed,
-    /// even if the budget has ended.
+    /// even if the budget has run out.
     fn begin(&mut self) -> Result<(), PlanError> {
         let limit = self.limit;
         if self.instance.len() <= greedy::MOST_BUFFERS {
@@ -271,7 +271,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Tries all assignments until the budget ends.
+    /// Tries all assignments until the budget runs out.
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),

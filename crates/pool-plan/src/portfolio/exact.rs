@@ -123,7 +123,7 @@ impl<'a> Exact<'a> {
 
     /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
     /// capacity closer to the best peak.
-    // Uncounted: the loop needs no counter because the function only creates three searches. It
+    // Uncounted: the loop needs no counter because the function only creates three searches and
     // does not start them.
     pub(super) fn begin(
         &mut self,

@@ -1,5 +1,5 @@
 //! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
-//! portfolio runs rounds of exact search and local search until the budget ends.
+//! portfolio runs rounds of exact search and local search until the budget runs out.
 //!
 //! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
 //! threads there are or how fast they run. The results are processed in task order. The available

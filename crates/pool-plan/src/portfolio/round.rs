@@ -43,7 +43,7 @@ const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches in each round that modify a greedy plan's order.
+/// The number per round of local searches that modify a greedy plan's order.
 const CLIMBS: usize = 2;
 /// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;

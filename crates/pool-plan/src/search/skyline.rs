@@ -56,7 +56,7 @@ pub(super) struct Skyline<'a> {
     /// The sections whose unplaced items have changed since the last check.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed most recently, which is checked first.
+    /// The section that failed most recently and is therefore checked first.
     suspect: usize,
     /// The unplaced items of one section, represented as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,

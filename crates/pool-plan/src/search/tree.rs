@@ -18,8 +18,8 @@ const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A subproblem, which consists of unplaced items and the sections of these items. The
-/// `items` field is a range of indices in `lists`, which contains the items in order of rank.
+/// A subproblem that consists of unplaced items and the sections that contain them. The `items`
+/// field is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Subproblem {
     items: (usize, usize),
@@ -65,7 +65,7 @@ pub(crate) struct Search<'a> {
     outcome: Outcome,
     /// The number of placements tried by the search.
     steps: u64,
-    /// The index of the piece that contains each section of the most recently split part.
+    /// For each section of the most recently split part, the index of the piece that contains it.
     pieces: Vec<u32>,
     /// The pieces of the most recently split part.
     cuts: Vec<Cut>,

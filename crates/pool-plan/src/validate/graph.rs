@@ -169,7 +169,7 @@ impl ByStart {
     }
 }
 
-/// The edges that wait for completion, stored in reverse.
+/// The `Full` edges, stored in reverse.
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,

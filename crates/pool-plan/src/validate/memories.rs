@@ -39,7 +39,7 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// Returns the peak of the given buffers, which are all in the same memory. A violation contains
+/// Returns the peak of the given buffers, all of which are in the same memory. A violation contains
 /// the indices of the buffers in the whole problem.
 fn in_memory(
     buffers: &[MemoryBuffer],

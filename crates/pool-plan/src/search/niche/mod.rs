@@ -22,7 +22,7 @@
 //! failed most often (weighted degrees, Boussemart et al. 2004). The search then does not repeat
 //! these sections' failures for each arrangement of distant sections. The search restarts with
 //! other preferences after a number of dead ends, and this number increases with each restart.
-//! Failure weights are kept for a number of restarts and then reset.
+//! Failure weights are retained for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -136,7 +136,7 @@ pub(crate) struct NicheSearch<'a> {
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The instance's sections must be ordered.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
