@@ -8,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a single list, which is empty and still open.
+    /// Creates a single list that is empty and still open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
@@ -35,7 +35,7 @@ impl Lists {
 }
 
 /// Groups `pairs` by their first members. For each index below `count`, the result contains the
-/// second members of all pairs that begin with this index, in the same order as in `pairs`.
+/// second index of every pair that begins with that index, in the same order as in `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

@@ -6,7 +6,7 @@ use crate::transposed::merge_transposed;
 /// the thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// The maximum number of threads. More threads would only wait for the memory bus.
+/// The maximum number of threads. Additional threads would only wait for the memory bus.
 const MOST_THREADS: usize = 8;
 
 /// A matrix of bits, stored row by row.

@@ -1,12 +1,12 @@
-//! Bundles of items. Placing all items of a bundle together leaves a smaller problem.
+//! Bundles of items. Treating each bundle as a single item makes the problem smaller.
 //!
-//! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
-//! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
-//! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. Bundles exclude some plans, but they help with many problems. Bundles can reassemble a
-//! rectangle that was divided by straight cuts. A neural network's tensors form chains. Chains are
-//! formed before piles, because items of equal size are more likely to belong together than items
-//! with equal lifetimes.
+//! Items of equal size with consecutive lifetimes form a chain, and all items in a chain are placed
+//! at the same offset. Items that are live in the same sections form a pile. Each item in a pile
+//! lies on top of the previous one. Bundles are combined into larger chains and piles until no more
+//! can be combined. Bundles exclude some plans, but they help with many problems. Bundles can
+//! reassemble a rectangle that was divided by straight cuts. A neural network's tensors form
+//! chains. Chains are formed before piles, because items of equal size are more likely to belong
+//! together than items with equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;

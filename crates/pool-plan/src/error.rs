@@ -21,7 +21,7 @@ pub enum PlanError {
          greater than the start"
     )]
     InvertedLifetime {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The start of the buffer's lifetime.
         lower: i64,
@@ -35,7 +35,7 @@ pub enum PlanError {
          disjoint and inside the lifetime, and must not cover the whole lifetime"
     )]
     BadGap {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The gap's start time.
         lower: i64,
@@ -45,7 +45,7 @@ pub enum PlanError {
     /// An alignment is not a power of two.
     #[error("buffer {id} has alignment {alignment}, which is not a power of two")]
     BadAlignment {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's alignment.
         alignment: u64,
@@ -53,14 +53,14 @@ pub enum PlanError {
     /// A fixed offset is not a multiple of the buffer's alignment.
     #[error("buffer {id} has the fixed offset {offset}, which is not a multiple of {alignment}")]
     MisalignedOffset {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's fixed offset.
         offset: u64,
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The buffers' sizes, together with padding and fixed offsets, exceed `i64::MAX` bytes.
+    /// The sum of the buffers' sizes, padding, and fixed offsets exceeds `i64::MAX` bytes.
     #[error(
         "the problem is too large: the {size} bytes of buffer {id}, the {sum} bytes of earlier \
          buffers, and padding exceed {} bytes in total",
@@ -106,8 +106,8 @@ pub enum PlanError {
         operations: usize,
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
-    /// and one caller for each buffer. If a record's buffers are replaced, their number must stay
-    /// the same.
+    /// and one caller for each buffer. If a record's buffers are replaced, the number of buffers
+    /// must stay the same.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
         /// The name of the list with the wrong length.
@@ -121,7 +121,7 @@ pub enum PlanError {
     /// could use this buffer, because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's alloc marker.
         allocated_by: usize,
@@ -131,7 +131,7 @@ pub enum PlanError {
     /// Some of the edges between operations form a cycle.
     #[error("the dependencies of these operations form a cycle: {operations:?}")]
     Cycle {
-        /// The operations of one cycle, in order.
+        /// The operations on one cycle, in order.
         operations: Vec<usize>,
     },
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
@@ -199,7 +199,7 @@ pub enum PlanError {
     /// not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// A description of the mistake.
         what: &'static str,
@@ -207,7 +207,7 @@ pub enum PlanError {
     /// A buffer refers to a memory that is not part of the problem.
     #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
     UnknownMemory {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The memory's name or index.
         memory: String,

@@ -67,7 +67,7 @@ pub struct GraphBuffer {
     /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
+    /// The buffer's fixed offset, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The alloc marker. Each use of the buffer is either this operation or an operation after it.
@@ -80,8 +80,8 @@ pub struct GraphBuffer {
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker. Such a buffer
-    /// could never be used.
+    /// is refused if a path of edges leads from a free marker to the alloc marker. A buffer with
+    /// such a path could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The buffer's role, which determines whether the buffer may share bytes with other buffers.

@@ -50,7 +50,7 @@ impl AsRef<Buffer> for MemoryBuffer {
 }
 
 impl MemoryBuffer {
-    /// Creates a buffer that may be placed in `memories`. The buffer's traffic equals its size.
+    /// Creates a buffer that may be placed in `memories`. The buffer's traffic is set to its size.
     #[must_use]
     pub fn new(buffer: Buffer, memories: impl IntoIterator<Item = usize>) -> Self {
         let traffic = buffer.size;

@@ -24,12 +24,11 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items in timelines that are searched exactly. With
-/// more pairs, a single step of the search would take a millisecond. Repairs do not need a list of
-/// pairs, because they find conflicts on demand.
+/// The maximum number of conflicting pairs in a timeline that is searched exactly. With more pairs,
+/// a single step of the search would take a millisecond. Repairs do not need a list of pairs,
+/// because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// The maximum number of pairs of conflicting items in graphs that are searched exactly or
-/// repaired.
+/// The maximum number of conflicting pairs in a graph that is searched exactly or repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is computed, as a multiple of the time for

@@ -19,9 +19,9 @@ struct Rows<'a> {
     first: usize,
 }
 
-/// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads. Each row
-/// consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for the
-/// last word.
+/// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads. Each
+/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
+/// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }

@@ -1,9 +1,9 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
 //! Each element may send flow to later elements and receive flow from earlier elements. Both
-//! amounts are limited by the element's weight (weighted Dilworth). The minimum cut is the lightest
-//! set of elements that covers the relation. The elements outside the minimum cut form the heaviest
-//! antichain.
+//! amounts are limited by the element's weight (as in the weighted form of Dilworth's theorem). The
+//! minimum cut is the lightest set of elements that covers the relation. The elements outside the
+//! minimum cut form the heaviest antichain.
 
 use std::cmp::Reverse;
 

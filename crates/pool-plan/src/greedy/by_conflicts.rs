@@ -20,8 +20,8 @@ use crate::work::Watch;
 /// The maximum ratio of item pairs to conflicts for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
-/// by this number before it is cleaned up again.
+/// The divisor that determines when the list is cleaned up. Before the next cleanup, the list may
+/// grow by its length divided by this number.
 const LISTED_A_STRUCK: usize = 16;
 
 /// The number of items placed before the placer checks again whether to clean up the list.

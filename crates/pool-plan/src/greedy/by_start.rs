@@ -1,11 +1,11 @@
-//! A greedy placer that handles a timeline's buffers in order of their starts. An online allocator
-//! also serves requests in order of arrival.
+//! A greedy placer that handles a timeline's buffers in order of their starts. Like an online
+//! allocator, the placer serves requests in order of arrival.
 //!
-//! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
-//! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
-//! time, whereas other orders require the free ranges at all times. If gaps are treated as live and
-//! fixed offsets as always occupied, placing by start is the fastest planning method. However, the
-//! resulting plan is rough.
+//! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
+//! therefore overlap only buffers that are live at its start. The placer therefore tracks the free
+//! ranges at only one time, whereas other orders require the free ranges at all times. If gaps are
+//! treated as live and fixed offsets as always occupied, placing by start is the fastest planning
+//! method. However, the resulting plan is rough.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

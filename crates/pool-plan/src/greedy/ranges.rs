@@ -111,7 +111,7 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before an earlier call's range.
+    /// before a range from an earlier call.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);

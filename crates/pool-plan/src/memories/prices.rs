@@ -1,6 +1,6 @@
 //! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
-//! prices while the memory is full. The method thereby solves the dual of the linear program that
-//! assigns buffers to memories.
+//! prices at times when the memory is full. The method thereby solves the dual of the linear
+//! program that assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers

@@ -15,13 +15,13 @@ const LASTING_STEPS: u64 = 4_000;
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
-/// number applies without a capacity, and the second number applies with a capacity. Without a
-/// capacity, other searches are just as useful.
+/// number applies if no capacity is set, and the second applies if one is set. If no capacity is
+/// set, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, measured in items and sections. The first limit
-/// applies without a capacity, and the second limit applies with a capacity.
+/// applies if no capacity is set, and the second applies if one is set.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. In each round, this number is
+/// The number of steps taken by a search that restarts in each round. In each round, this number is
 /// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The numbers of searches that restart in each round, for the goal and for an easier capacity.

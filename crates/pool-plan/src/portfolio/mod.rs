@@ -113,9 +113,9 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics are tried first, unless a capacity is set. With a capacity, a search
-        // may succeed faster than all greedy plans. If there are many items, a greedy plan takes as
-        // long as several repairs, so the remaining recipes are tried between the rounds.
+        // Textbook heuristics are tried first, unless a capacity is set. If a capacity is set, a
+        // search may succeed faster than all greedy plans. If there are many items, a greedy plan
+        // takes as long as several repairs, so the remaining recipes are tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {

@@ -25,7 +25,7 @@ const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
-/// The number of initial rounds that spend most of the time on local searches. In later rounds,
+/// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
 /// The number of initial rounds that consist only of repairs if no capacity is set and there are
@@ -81,7 +81,7 @@ enum Finding {
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The number of bytes that divides all offsets and peaks.
+    /// The number of bytes by which all offsets and peaks are divisible.
     granule: u64,
 }
 

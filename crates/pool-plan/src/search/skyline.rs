@@ -58,7 +58,7 @@ pub(super) struct Skyline<'a> {
     is_dirty: Vec<bool>,
     /// The section that failed most recently and is therefore checked first.
     suspect: usize,
-    /// The unplaced items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
     /// For each item, `true` if the item is a candidate of the current section. The list is used
     /// only in `leave`, which resets all entries to `false`.
@@ -277,8 +277,8 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Recomputes a section's floor and its lowest end. Returns `true` if the section's unplaced
-    /// items may still fit.
+    /// Recomputes a section's floor and lowest end. Returns `true` if the section's unplaced items
+    /// may still fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));

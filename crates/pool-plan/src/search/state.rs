@@ -109,7 +109,7 @@ impl<'a> State<'a> {
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;

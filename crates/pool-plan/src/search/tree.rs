@@ -74,7 +74,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, the only option that the search must try is to place it.
+        // If an item blocks no other item, placing it is the only option that the search must try.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {

@@ -11,9 +11,9 @@
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! is at the floor. In this case, each of these items rests on another item. An item that rests on
-//! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
-//! also consistent with one of its children.
+//! actually begins there. In this case, each of these items rests on another item. An item that
+//! rests on nothing could be moved down. If some plan is consistent with a vertex, some plan is
+//! therefore also consistent with one of its children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
@@ -54,12 +54,12 @@ const MOST_CHANGES: usize = 1 << 22;
 /// The rule that selects a section at each vertex.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
-    /// Selects a section with little slack and many failures, whose floor is below the ends of all
+    /// Selects a section that has little slack, many failures, and a floor below the ends of all
     /// unplaced items.
     Failures,
     /// Selects the section with the lowest floor.
     Floor,
-    /// Selects a section with little slack and many failures, whose floor is below the ends of the
+    /// Selects a section that has little slack, many failures, and a floor below the ends of the
     /// unplaced items around it.
     Neighbourhood,
 }
