@@ -57,7 +57,7 @@ pub(crate) fn adjacency(
 }
 
 /// Converts an index to 32 bits. The conversion never truncates, because
-/// [`limits::check`](crate::limits::check) refuses problems that are too large.
+/// [`limits::check`](crate::limits::check) rejects problems that are too large.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"

@@ -112,7 +112,7 @@ pub enum PlanError {
     WrongCount {
         /// The name of the list with the wrong length.
         what: &'static str,
-        /// The length of the list.
+        /// The list's length.
         count: usize,
         /// The required length of the list.
         expected: usize,

@@ -80,7 +80,7 @@ pub struct GraphBuffer {
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker. A buffer with
+    /// is rejected if a path of edges leads from a free marker to the alloc marker. A buffer with
     /// such a path could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,

@@ -48,7 +48,7 @@ impl HappensBeforeProblem {
     ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An edge or a buffer names a nonexistent operation, or some edges form a cycle.
+    /// - An edge or a buffer refers to a nonexistent operation, or some edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,

@@ -108,7 +108,7 @@ impl IntervalProblem {
     /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
-    /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
+    /// Fails if the input is not a serialized problem, or if [`new`](Self::new) rejects the
     /// modified buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,

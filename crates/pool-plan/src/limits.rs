@@ -43,7 +43,7 @@ pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<
 }
 
 /// Returns an error if a graph would need too much memory. The number of operations is not limited,
-/// because an operation that no edge or buffer names needs no memory.
+/// because an operation that no edge or buffer references needs no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,

@@ -68,7 +68,7 @@ impl MemoryBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Placement {
-    /// The index of the memory.
+    /// The memory's index.
     pub memory: usize,
     /// The offset in bytes.
     pub offset: u64,
@@ -87,7 +87,7 @@ pub struct Placement {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
-    /// The index of the memory.
+    /// The memory's index.
     pub memory: usize,
     /// The time to which the price applies.
     pub time: i64,

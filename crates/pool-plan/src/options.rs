@@ -1,4 +1,4 @@
-//! A solver's options, and the monitor that another thread uses to observe and stop it.
+//! A solver's options, and the monitor with which another thread can observe and stop the solver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -95,8 +95,8 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The remaining entries of the current block are searched one level below, and all
-            // earlier blocks are searched one level above.
+            // The remaining entries of the current block are searched one level down, and all
+            // earlier blocks are searched one level up.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -115,7 +115,7 @@ impl<'a> Overlaps<'a> {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits a block's entries that are still live. On level 0, the entries are the spans
+    /// Visits a block's entries that are still live. At level 0, the entries are the spans
     /// themselves.
     fn descend(
         &self,

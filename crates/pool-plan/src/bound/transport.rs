@@ -8,7 +8,7 @@
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders processed between two checks of the clock.
+/// The number of senders processed between two clock checks.
 const SENDERS_UNWATCHED: usize = 64;
 
 /// A flow, together with the remaining supply and demand.
@@ -44,9 +44,9 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible. The loop terminates because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand. The first such path must carry at least one unit. (Dinic showed that
-    /// paths become longer in each round, so the number of rounds never exceeds the number of
-    /// elements.)
+    /// receiver with demand. The first path found must carry at least one unit of flow. (Dinic
+    /// showed that paths become longer in each round, so the number of rounds never exceeds the
+    /// number of elements.)
     ///
     /// Returns two lists with one entry per element. An entry of the first list is `true` if the
     /// element could send more flow to a receiver with demand. An entry of the second list is

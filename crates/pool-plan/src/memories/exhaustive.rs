@@ -18,7 +18,7 @@ use super::prices::Proof;
 pub(super) const MOST_BUFFERS: usize = 64;
 /// The maximum number of packed memories in the cache.
 const MOST_KEPT: usize = 200_000;
-/// The number of steps between two checks of the clock.
+/// The number of steps between two clock checks.
 const STEPS_A_LOOK: u64 = 64;
 
 /// The state of the search, and the results found so far.

@@ -58,8 +58,8 @@ impl MemoryProblem {
     /// Returns the same errors as [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if
     /// there are no memories, if there are more memories than
     /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or if two memories have the same name. Fails if a
-    /// buffer permits no memory, lists a memory twice, or names a nonexistent memory. Fails if a
-    /// buffer is fixed in a memory outside its list of permitted memories, or has a fixed offset
+    /// buffer permits no memory, lists a memory twice, or refers to a nonexistent memory. Fails if
+    /// a buffer is fixed in a memory outside its list of permitted memories, or has a fixed offset
     /// but permits several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
@@ -220,7 +220,7 @@ mod file {
         buffers: Vec<BufferFile>,
     }
 
-    /// A buffer in a problem file. A buffer that names no memories may be placed in any memory.
+    /// A buffer in a problem file. A buffer that lists no memories may be placed in any memory.
     #[derive(serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
     struct BufferFile {
@@ -252,7 +252,7 @@ mod file {
         /// memory, increase alignments, or remove fixed offsets.
         ///
         /// # Errors
-        /// Fails if the input is not a serialized problem, or if [`new`](Self::new) refuses the
+        /// Fails if the input is not a serialized problem, or if [`new`](Self::new) rejects the
         /// modified memories or buffers.
         pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
             from: D,

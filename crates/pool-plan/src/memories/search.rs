@@ -8,7 +8,7 @@ use crate::work::Limit;
 use super::instance::Instance;
 use super::loads::Loads;
 
-/// The number of moves between two checks of the clock.
+/// The number of moves between two clock checks.
 const MOVES_A_LOOK: usize = 256;
 
 /// An assignment of buffers to memories, with each memory's live bytes.
@@ -151,7 +151,7 @@ impl<'a> Assignment<'a> {
         self.count(buffer, 1);
     }
 
-    /// Reverts all moves except the first `keep` moves.
+    /// Reverts all but the first `keep` moves.
     fn take_back(&mut self, moved: &mut Vec<(usize, usize)>, keep: usize) {
         for (buffer, from) in moved.drain(keep..).rev() {
             self.assign(buffer, from);

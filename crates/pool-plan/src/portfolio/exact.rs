@@ -26,10 +26,10 @@ const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 const RESTART_STEPS: u64 = 2_000;
 /// The numbers of searches that restart in each round, for the goal and for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps that a search runs between two checks of the clock.
+/// The number of steps that a search runs between two clock checks.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work that a search does between two checks of the clock, measured in items and sections. A
-/// search runs for about a millisecond between two checks.
+/// The work that a search does between two clock checks, measured in items and sections. A search
+/// runs for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, measured in items and sections, for at most
 /// [`MANY_ITEMS`] items.

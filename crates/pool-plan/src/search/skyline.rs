@@ -195,7 +195,7 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Undoes all changes except for the first `kept` changes.
+    /// Undoes all but the first `kept` changes.
     // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
     // the change has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
