@@ -3,7 +3,7 @@
 use crate::transposed::merge_transposed;
 
 /// The minimum matrix size, in words, for which a second thread is started. For a smaller matrix,
-/// the thread would start too late to help.
+/// the second thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
 /// The maximum number of threads. Additional threads would only wait for the memory bus.

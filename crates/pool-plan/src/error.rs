@@ -137,8 +137,8 @@ pub enum PlanError {
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits within the capacity, because some buffers that are live at the same time need
-    /// more bytes.
+    /// No plan fits within the capacity, because some buffers that are live at the same time exceed
+    /// it.
     #[error(
         "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
          need {bound} bytes",

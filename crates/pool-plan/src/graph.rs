@@ -5,7 +5,7 @@
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EdgeKind {
-    /// The second operation begins only after the first has completed and its writes are visible.
+    /// The second operation begins only after the first has completed and made its writes visible.
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent

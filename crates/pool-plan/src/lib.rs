@@ -3,10 +3,10 @@
 //!
 //! The crate solves three kinds of problems. In an [`IntervalProblem`], each buffer is live from
 //! one time to another, as if all buffers were used on a single stream. In a
-//! [`HappensBeforeProblem`], an acyclic graph's operations use the buffers on one or several
-//! streams. Two buffers may share bytes only if every use of one comes before the other is
-//! allocated. The solution to an interval or happens-before problem is a [`Plan`]. A plan contains
-//! an offset for each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
+//! [`HappensBeforeProblem`], an acyclic graph's operations use the buffers on one or more streams.
+//! Two buffers may share bytes only if every use of one comes before the other is allocated. The
+//! solution to an interval or happens-before problem is a [`Plan`]. A plan contains an offset for
+//! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
 //! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
 //! a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], whose lower bound

@@ -18,7 +18,7 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in this section or later. The list's last entry
+    /// For each section, the first span that begins in that section or later. The list's last entry
     /// is the number of spans.
     first: Vec<u32>,
     /// The item of each span.

@@ -33,11 +33,11 @@ const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
-/// on the conflicts.
+/// value is added if all buffers conflict. If there are many conflicts, most of the time until the
+/// first plan is spent on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The interval between the rows of the order relation that are sampled to estimate the share of
-/// conflicting pairs.
+/// The interval between the sampled rows of the order relation, from which the share of conflicting
+/// pairs is estimated.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {

@@ -92,9 +92,8 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of overlapping spans is the number of spans that begin before this span ends,
-        // minus the number of spans that end before it begins. One more is subtracted for the span
-        // itself.
+        // The number of spans that overlap a span is the number that begin before it ends, minus
+        // the number that end before it begins. One more is subtracted for the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }

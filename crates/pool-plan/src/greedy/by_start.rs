@@ -65,7 +65,7 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Sorts an order's items by the first section in which each of them is live. If an item's lifetime
+/// Sorts an order's items by the first section in which each item is live. If an item's lifetime
 /// starts with a gap, its first section is later than the start of its lifetime.
 // Uncounted: the loop needs no counter because the function runs before the first plan is computed
 // and sorts the items only once.

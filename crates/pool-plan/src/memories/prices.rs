@@ -186,8 +186,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, this number is a weighted mean of the live bytes. Sections with higher prices have
-    // a greater weight in this mean.
+    // memories, the threshold is a weighted mean of the live bytes. Sections with higher prices
+    // have a greater weight in this mean.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

@@ -38,7 +38,7 @@ const MOST_WORK: u64 = 1 << 24;
 /// [`MANY_ITEMS`] items. A search of a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// The maximum number of items for which the exact searches of the first round end within
+/// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
 /// The maximum number of items for which most of a round's time is spent on exact searches.
@@ -69,7 +69,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity set by the caller, so no lower peak is needed.
+    /// `true` if the goal is the capacity set by the caller, in which case no lower peak is needed.
     pub(super) is_given: bool,
 }
 

@@ -128,7 +128,7 @@ impl<'a> Skyline<'a> {
         !self.unplaced.is_crossed(boundary as usize)
     }
 
-    /// Returns a section's unplaced items that can begin at its floor.
+    /// Returns the unplaced items that can begin at a section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();

@@ -236,7 +236,7 @@ impl Edges {
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
         let mut met = vec![0_u64; self.joined.len() * words];
-        // For each operation, the buffers whose alloc marker is the operation.
+        // For each operation, the buffers whose alloc marker is that operation.
         let mut begin = met.clone();
         for (bit, markers) in some.iter().enumerate() {
             let begins = |one: usize| begin[one * words + bit / 64] |= 1 << (bit % 64);
