@@ -13,8 +13,8 @@ pub struct Options {
     /// The capacity in bytes, or `None` if there is no capacity. If a capacity is set, the solver
     /// returns the first plan that fits within it, without minimizing the peak.
     pub capacity: Option<u64>,
-    /// The time limit for planning. The solver always completes the first greedy plan, even if it
-    /// exceeds the time limit.
+    /// The time limit for planning. The solver always completes the first greedy plan, even if
+    /// doing so exceeds the time limit.
     pub budget: Duration,
     /// The maximum number of rounds of search. Each round does the same work on every machine. If
     /// the number of rounds is limited and the budget suffices for all of them, the plan depends

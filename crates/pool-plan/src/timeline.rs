@@ -98,7 +98,7 @@ impl Timeline {
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of the items live in it.
+    /// Returns, for each section, the total weight of the items live in that section.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
     // A pass takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {

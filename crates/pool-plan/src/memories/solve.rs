@@ -293,8 +293,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan or a new assignment, then packs the memories of the
-    /// improved assignment.
+    /// Improves the best plan's assignment or a new one, then packs the memories of the improved
+    /// assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);

@@ -227,8 +227,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Increases the weight of future failures relative to past failures.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // sections per 460,000 dead ends.
+    // Uncounted: the loop needs no counter because the function passes over the sections only once
+    // every 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -238,8 +238,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Resets all failure weights.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // sections per 64 restarts.
+    // Uncounted: the loop needs no counter because the function passes over the sections only once
+    // every 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;

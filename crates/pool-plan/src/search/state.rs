@@ -40,7 +40,7 @@ pub(super) struct State<'a> {
     /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The unplaced items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
     /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,

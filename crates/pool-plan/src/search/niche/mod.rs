@@ -9,7 +9,7 @@
 //! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
 //! another unplaced item.
 //!
-//! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
+//! The search never misses a plan. Among all plans that are consistent with a vertex, consider the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
 //! actually begins there. In this case, each of these items rests on another item. An item that
 //! rests on nothing could be moved down. If some plan is consistent with a vertex, some plan is
