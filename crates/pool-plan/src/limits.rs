@@ -37,7 +37,7 @@ pub(crate) fn unaligned() -> u64 {
     1
 }
 
-/// Returns an error if the count is above `limit`.
+/// Returns an error if the count exceeds `limit`.
 pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }

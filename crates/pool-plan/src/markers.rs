@@ -43,7 +43,7 @@ pub(crate) fn check(
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
     // One word for each position in the order of operations, with one bit for each of 64 free
-    // markers. A bit is set if its free marker precedes the operation at this position.
+    // markers. A bit is set if its free marker precedes the operation at the word's position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;

@@ -67,8 +67,8 @@ impl HappensBeforeProblem {
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. In this case, the result is the total size of buffers that are live at the same
-    /// time in one order of the operations. The result also includes other buffers that are
+    /// exact bound. The result is then based on the total size of the buffers that are live at the
+    /// same time in one order of the operations. The result also includes other buffers that are
     /// unordered relative to those live buffers. `lifetimes` contains the buffers' lifetimes in one
     /// order of the operations. If two buffers are live at the same time in some order, neither of
     /// them precedes the other.

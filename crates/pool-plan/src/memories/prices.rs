@@ -19,7 +19,7 @@ const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
 /// The factors by which the step length changes. The first factor applies after progress, and the
-/// second factor applies after several steps without progress.
+/// second applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that follows from them.

@@ -2,8 +2,8 @@
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
 //! or the top of a conflicting item below it. A plan is called canonical if each item is at its
-//! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
-//! ASPLOS 2023), so it is sufficient to try canonical plans.
+//! lowest offset. Pushing the items down turns any plan into a canonical plan (`MiniMalloc`, ASPLOS
+//! 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
 //! floor, so their total size must fit between the floor and the capacity. If one of the section's

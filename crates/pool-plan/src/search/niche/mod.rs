@@ -11,9 +11,9 @@
 //!
 //! The search never misses a plan. Among all plans that are consistent with a vertex, consider the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! actually begins there. In this case, each of these items rests on another item. An item that
-//! rests on nothing could be moved down. If some plan is consistent with a vertex, some plan is
-//! therefore also consistent with one of its children.
+//! actually begins there. Under this assumption, each item that can begin at the floor rests on
+//! another item. An item that rests on nothing could be moved down. If some plan is consistent with
+//! a vertex, some plan is therefore also consistent with one of its children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
