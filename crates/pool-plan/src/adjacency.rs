@@ -1,5 +1,4 @@
-//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first
-//! members.
+//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first index.
 
 /// Several lists of 32-bit indices, stored one after the other in a single vector.
 #[derive(Clone, Debug)]
@@ -9,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a single list, which is empty and still open.
+    /// Creates a single list that is empty and still open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
@@ -36,7 +35,7 @@ impl Lists {
 }
 
 /// Groups `pairs` by their first members. For each index below `count`, the result contains the
-/// second members of all pairs that begin with this index, in the same order as in `pairs`.
+/// second index of every pair that begins with that index, in the same order as in `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,
@@ -58,7 +57,7 @@ pub(crate) fn adjacency(
 }
 
 /// Converts an index to 32 bits. The conversion never truncates, because
-/// [`limits::check`](crate::limits::check) refuses problems that are too large.
+/// [`limits::check`](crate::limits::check) rejects problems that are too large.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"

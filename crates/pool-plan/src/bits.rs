@@ -2,11 +2,11 @@
 
 use crate::transposed::merge_transposed;
 
-/// The minimum size, in words, of a matrix for which a second thread is started. For a smaller
-/// matrix, the thread would start too late to help.
+/// The minimum matrix size, in words, for which a second thread is started. For a smaller matrix,
+/// the second thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// The maximum number of threads. More threads would only wait for the memory bus.
+/// The maximum number of threads. Additional threads would only wait for the memory bus.
 const MOST_THREADS: usize = 8;
 
 /// A matrix of bits, stored row by row.
@@ -24,7 +24,7 @@ impl BitMatrix {
     }
 
     /// Resets the matrix to zeros, reusing its allocation if it is large enough. All zeros are
-    /// written explicitly. Reading a page before writing it causes a second page fault, which
+    /// written explicitly. Reading a page before writing to it causes a second page fault, which
     /// blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
@@ -73,7 +73,7 @@ impl BitMatrix {
         }
     }
 
-    /// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads.
+    /// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);

@@ -36,7 +36,7 @@ pub struct Buffer {
     /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
+    /// The buffer's fixed offset, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The time spans during which other buffers may use the buffer's bytes, in ascending order.

@@ -1,12 +1,12 @@
-//! Bundles of items. Placing all items of a bundle together leaves a smaller problem.
+//! Bundles of items. Treating each bundle as a single item makes the problem smaller.
 //!
-//! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
-//! same offset. Items that are live in the same sections form a pile. Each item in a pile lies on
-//! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. Using bundles excludes some plans, but bundles help with many problems. Bundles can
-//! reassemble a rectangle that was divided by straight cuts, and a neural network's tensors form
-//! chains. Chains are formed before piles, because equal sizes are a stronger hint than equal
-//! lifetimes.
+//! Items of equal size with consecutive lifetimes form a chain, and all items in a chain are placed
+//! at the same offset. Items that are live in the same sections form a pile. Each item in a pile
+//! lies on top of the previous one. Bundles are combined into larger chains and piles until no more
+//! can be combined. Bundles exclude some plans, but they help with many problems. Bundles can
+//! reassemble a rectangle that was divided by straight cuts. A neural network's tensors form
+//! chains. Chains are formed before piles, because items of equal size are more likely to belong
+//! together than items with equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -17,7 +17,7 @@ use crate::work::Watch;
 /// passes visit only a few items.
 const MOST_PASSES: usize = 24;
 /// The maximum number of items for which bundles are formed. With this many items, one pass and the
-/// first plan of the bundles take a few milliseconds.
+/// first plan for the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -80,15 +80,15 @@ impl Bundles {
     }
 
     /// Returns the outermost bundles and the items that belong to no bundle.
-    // Uncounted: the loop needs no counter because the iterator makes only one pass over the nodes,
-    // and there are at most two nodes per item.
+    // Uncounted: the loop needs no counter because the iterator makes only one pass over the nodes.
+    // There are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
-    /// Returns the reduced problem, in which the outermost bundles are placed, together with the
-    /// bundles' lifetimes.
+    /// Returns the timeline of the outermost bundles (the reduced problem), and the bundles'
+    /// lifetimes.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
@@ -125,8 +125,8 @@ impl Bundles {
     /// the same offset.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each edge consists of a time, the node's size, a flag that is `true` if the node begins
-        // at this time, and the node's index.
+        // Each edge is a tuple that consists of a time, the node's size, `true` if the node begins
+        // at that time, and the node's index.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];

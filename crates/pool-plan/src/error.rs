@@ -1,5 +1,5 @@
-//! The crate's error type. An error describes the mistake in a problem, a file, or a plan, with the
-//! relevant numbers.
+//! The crate's error type. An error describes a mistake in a problem, a file, or a plan, and
+//! contains the relevant numbers.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,27 +15,27 @@ pub enum PlanError {
     /// The problem has no buffers.
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
-    /// A buffer's lifetime ends before it begins, or at the same time.
+    /// A buffer's lifetime ends before or at the time it begins.
     #[error(
         "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
          greater than the start"
     )]
     InvertedLifetime {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The start of the buffer's lifetime.
         lower: i64,
         /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// A gap is empty, overlaps the previous gap, or extends beyond the buffer's lifetime, or the
-    /// gaps cover the whole lifetime.
+    /// The gaps cover the buffer's whole lifetime, or a gap is empty, overlaps the previous gap, or
+    /// extends beyond the lifetime.
     #[error(
         "the gap [{lower}, {upper}) of buffer {id} is invalid: gaps must be nonempty, sorted, \
          disjoint and inside the lifetime, and must not cover the whole lifetime"
     )]
     BadGap {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The gap's start time.
         lower: i64,
@@ -45,7 +45,7 @@ pub enum PlanError {
     /// An alignment is not a power of two.
     #[error("buffer {id} has alignment {alignment}, which is not a power of two")]
     BadAlignment {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's alignment.
         alignment: u64,
@@ -53,14 +53,14 @@ pub enum PlanError {
     /// A fixed offset is not a multiple of the buffer's alignment.
     #[error("buffer {id} has the fixed offset {offset}, which is not a multiple of {alignment}")]
     MisalignedOffset {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's fixed offset.
         offset: u64,
         /// The buffer's alignment.
         alignment: u64,
     },
-    /// The buffers' sizes, together with padding and fixed offsets, exceed `i64::MAX` bytes.
+    /// The sum of the buffers' sizes, padding, and fixed offsets exceeds `i64::MAX` bytes.
     #[error(
         "the problem is too large: the {size} bytes of buffer {id}, the {sum} bytes of earlier \
          buffers, and padding exceed {} bytes in total",
@@ -106,22 +106,22 @@ pub enum PlanError {
         operations: usize,
     },
     /// A list in a record has the wrong length. A record must contain one stream for each operation
-    /// and one caller for each buffer. If a record's buffers are replaced, their number must stay
-    /// the same.
+    /// and one caller for each buffer. If a record's buffers are replaced, the number of buffers
+    /// must stay the same.
     #[error("the number of {what} is {count}, but it must be {expected}")]
     WrongCount {
         /// The name of the list with the wrong length.
         what: &'static str,
-        /// The length of the list.
+        /// The list's length.
         count: usize,
         /// The required length of the list.
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use this buffer, because it would be freed before it is allocated.
+    /// could use this buffer, because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The buffer's alloc marker.
         allocated_by: usize,
@@ -131,14 +131,14 @@ pub enum PlanError {
     /// Some of the edges between operations form a cycle.
     #[error("the dependencies of these operations form a cycle: {operations:?}")]
     Cycle {
-        /// The operations of one cycle, in order.
+        /// The operations on one cycle, in order.
         operations: Vec<usize>,
     },
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits within the capacity, because some buffers that are live at the same time need
-    /// more bytes.
+    /// No plan fits within the capacity, because some buffers that are live at the same time exceed
+    /// it.
     #[error(
         "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
          need {bound} bytes",
@@ -166,7 +166,7 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The planner found no plan within the capacity before the budget ended. A plan within the
+    /// The planner found no plan within the capacity before the budget ran out. A plan within the
     /// capacity may nevertheless exist.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
@@ -199,7 +199,7 @@ pub enum PlanError {
     /// not permit several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// A description of the mistake.
         what: &'static str,
@@ -207,7 +207,7 @@ pub enum PlanError {
     /// A buffer refers to a memory that is not part of the problem.
     #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
     UnknownMemory {
-        /// The name of the buffer.
+        /// The buffer's name.
         id: String,
         /// The memory's name or index.
         memory: String,
@@ -255,7 +255,7 @@ pub enum PlanError {
         witness: Vec<usize>,
     },
     /// The planner found no plan within all memories' capacities. Either an exhaustive search
-    /// proved that no such plan exists, or the budget ended first.
+    /// proved that no such plan exists, or the budget ran out first.
     #[error(
         "cannot assign {buffers} buffers to {memories} memories within their capacities: {}",
         if *proved {

@@ -5,7 +5,7 @@
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EdgeKind {
-    /// The second operation begins only after the first has completed and its writes are visible.
+    /// The second operation begins only after the first has completed and made its writes visible.
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
@@ -13,7 +13,7 @@ pub enum EdgeKind {
     Programmatic,
 }
 
-/// An edge of the graph, which orders one operation before another.
+/// A graph edge, which orders one operation before another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -67,21 +67,21 @@ pub struct GraphBuffer {
     /// The alignment of the buffer's offset, which must be a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The fixed offset of the buffer, or `None` if the planner may choose the offset.
+    /// The buffer's fixed offset, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer is this operation or comes after it.
+    /// The alloc marker. Each use of the buffer is either this operation or an operation after it.
     ///
-    /// Memory may become available between two operations of a stream that waits for events. In
-    /// this case, represent this point in the graph by an additional operation.
+    /// If a stream waits for events, memory may become available between two of its operations.
+    /// Represent the wait as an additional operation in the graph.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer is one of these operations or precedes one of
-    /// them.
+    /// The free markers. Each use of the buffer is either one of these operations or an operation
+    /// before one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem
-    /// is refused if a path of edges leads from a free marker to the alloc marker. Such a buffer
-    /// could never be used.
+    /// is rejected if a path of edges leads from a free marker to the alloc marker. A buffer with
+    /// such a path could never be used.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// The buffer's role, which determines whether the buffer may share bytes with other buffers.
@@ -90,7 +90,7 @@ pub struct GraphBuffer {
 }
 
 impl GraphBuffer {
-    /// Creates a temporary buffer of `size` bytes, which is live from its alloc marker to its free
+    /// Creates a temporary buffer of `size` bytes that is live from its alloc marker to its free
     /// markers.
     #[must_use]
     pub fn new(

@@ -1,5 +1,5 @@
 //! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
-//! that begin after all of its uses.
+//! that begin after all uses of that buffer.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::tasks;
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. Each buffer's row contains the buffers that begin after
-/// all of its uses.
+/// all uses of that buffer.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
 /// uses. Up to `threads` threads compute the relation's columns.
@@ -75,7 +75,8 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of the given buffers that are allocated after it.
+    /// For each operation, sets the bits of the given buffers that are allocated after that
+    /// operation.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);

@@ -14,9 +14,9 @@ pub struct Plan {
     pub stopped: StopReason,
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
-    /// The textbook heuristics that were not tried because the budget ended or the plan was already
-    /// good enough. An untried heuristic's plan may be better than this plan. The list is empty if
-    /// no plan can be better than this plan.
+    /// The textbook heuristics that were not tried because the budget ran out or the plan was
+    /// already good enough. An untried heuristic's plan may be better than this plan. The list is
+    /// empty if no plan can be better than this one.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -32,7 +32,7 @@ pub enum StopReason {
     GoodEnough,
     /// The search ran all rounds permitted by [`Options::rounds`](crate::Options::rounds).
     Rounds,
-    /// The budget ended.
+    /// The budget ran out.
     Budget,
     /// [`Monitor::cancel`](crate::Monitor::cancel) was called.
     Cancelled,
@@ -45,7 +45,7 @@ pub enum StopReason {
 #[non_exhaustive]
 pub enum Proof {
     /// The peak equals the lower bound. The certificate's witness proves that the peak equals the
-    /// bound, and is easy to verify.
+    /// bound. The witness is easy to verify.
     Witness,
     /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
     /// exhaustive search.

@@ -71,7 +71,7 @@ impl GraphRecord {
     }
 
     /// Returns the record with its buffers replaced. The new buffers may have different sizes,
-    /// alignments, or offsets, but their number must be the same.
+    /// alignments, or offsets, but the number of buffers must stay the same.
     ///
     /// # Errors
     ///

@@ -24,21 +24,20 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items in timelines that are searched exactly. With
-/// more pairs, a single step of the search would take a millisecond. Repairs do not need a list of
-/// pairs, because they find conflicts on demand.
+/// The maximum number of conflicting pairs in a timeline that is searched exactly. With more pairs,
+/// a single step of the search would take a millisecond. Repairs do not need a list of pairs,
+/// because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// The maximum number of pairs of conflicting items in graphs that are searched exactly or
-/// repaired.
+/// The maximum number of conflicting pairs in a graph that is searched exactly or repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, most of this time is spent
-/// on the conflicts.
+/// value is added if all buffers conflict. If there are many conflicts, most of the time until the
+/// first plan is spent on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The interval between the rows of the order relation that are sampled to estimate the share of
-/// conflicting pairs.
+/// The interval between the sampled rows of the order relation, from which the share of conflicting
+/// pairs is estimated.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
@@ -215,8 +214,8 @@ impl HappensBeforeProblem {
     /// The first plan places the buffers in the order of their earlier offsets and is always
     /// completed. The first plan is no worse than the earlier plan if three conditions are met.
     /// Every buffer must have an offset in `last`. No buffer may have a larger size, a longer
-    /// lifetime, or a larger alignment than in the earlier plan. No ordering between operations may
-    /// have been removed.
+    /// lifetime, or a larger alignment than in the earlier plan. Every ordering between operations
+    /// in the earlier problem must still exist.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).

@@ -1,5 +1,5 @@
-//! A stable sort of indices by the number assigned to each. The sort takes linear time and checks
-//! the clock regularly.
+//! A stable sort of indices by the number assigned to each index. The sort takes linear time and
+//! checks the clock regularly.
 //!
 //! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
 //! numbers are skipped. A comparison sort would take several times longer and could not be

@@ -31,8 +31,8 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Divides a problem's time into sections.
-    // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers, before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and makes only a few passes over the buffers.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -79,8 +79,8 @@ impl Timeline {
 
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans, before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and makes only a few passes over the spans.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -92,16 +92,15 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of overlapping spans is the number of spans that begin before this span ends,
-        // minus the number of spans that end before it begins. One more is subtracted for the span
-        // itself.
+        // The number of spans that overlap a span is the number that begin before it ends, minus
+        // the number that end before it begins. One more is subtracted for the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of the items live in it.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
-    // which takes 10 milliseconds for a million spans.
+    /// Returns, for each section, the total weight of the items live in that section.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
+    // A pass takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -163,8 +162,8 @@ impl Timeline {
     }
 
     /// Returns the items live in a section.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the spans,
-    // before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and makes only one pass over the spans.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize

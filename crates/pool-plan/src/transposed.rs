@@ -15,13 +15,13 @@ const SQUARES_TOGETHER: usize = 8;
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,
-    /// The index of the first row, in squares.
+    /// The index of the first row, counted in squares of 64 rows.
     first: usize,
 }
 
-/// Mirrors each set bit of a square matrix across the diagonal on up to `threads` threads. Each row
-/// consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for the
-/// last word.
+/// Mirrors each set bit of a square matrix across the diagonal, using up to `threads` threads. Each
+/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
+/// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
@@ -76,7 +76,7 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, giving each of them half of the threads. If there are several threads, the
+/// Runs two functions, giving half of the threads to each. If there are several threads, the
 /// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {

@@ -88,8 +88,8 @@ impl<'a> NeighbourPlacer<'a> {
     }
 
     /// Records an item's addresses for each of its spans.
-    // Uncounted: the loop needs no counter because the function reads only the spans of one item,
-    // and `gather` has already counted those spans.
+    // Uncounted: the loop needs no counter because the function reads the spans of only one item.
+    // The `gather` method has already counted these spans.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

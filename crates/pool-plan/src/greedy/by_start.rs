@@ -1,11 +1,11 @@
-//! A placer that places a timeline's buffers in order of their starts. An online allocator also
-//! serves requests in order of arrival.
+//! A greedy placer that handles a timeline's buffers in order of their starts. Like an online
+//! allocator, the placer serves requests in order of arrival.
 //!
-//! Every buffer that has already been placed starts earlier. A new buffer can therefore overlap
-//! only buffers that are live at its start. The placer therefore tracks the free ranges at only one
-//! time, whereas other orders require them at all times. If gaps are treated as live and fixed
-//! offsets as always occupied, placing by start is the fastest planning method. However, the
-//! resulting plan is rough.
+//! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
+//! therefore overlap only buffers that are live at its start. The placer therefore tracks the free
+//! ranges at only one time, whereas other orders require the free ranges at all times. If gaps are
+//! treated as live and fixed offsets as always occupied, placing by start is the fastest planning
+//! method. However, the resulting plan is rough.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -65,10 +65,10 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Sorts an order's items by the first section in which each of them is live. If an item's lifetime
+/// Sorts an order's items by the first section in which each item is live. If an item's lifetime
 /// starts with a gap, its first section is later than the start of its lifetime.
-// Uncounted: the loop needs no counter because the function sorts the items only once, before the
-// first plan is computed.
+// Uncounted: the loop needs no counter because the function runs before the first plan is computed
+// and sorts the items only once.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -90,7 +90,7 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
     item.fixed.map(|offset| (offset, offset + item.size)).filter(|_| item.size > 0)
 }
 
-/// The address ranges that are free at one time.
+/// The address ranges that are free at a given time.
 #[derive(Debug, Default)]
 struct FreeRanges {
     /// The free ranges below `top`, which do not touch each other. The keys are the ranges' starts,
@@ -105,8 +105,8 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
     /// are never freed.
-    // Uncounted: the loop needs no counter because the function sorts the ranges only once, before
-    // the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and sorts the ranges only once.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();

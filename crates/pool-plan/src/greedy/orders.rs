@@ -35,11 +35,11 @@ enum Ties {
     /// The item that starts first comes first. If two items start at the same time, the tie is
     /// broken by their names.
     Name,
-    /// The same rule as `Position`, but gaps in lifetimes are ignored.
+    /// The same rule as `Position`, except that gaps in lifetimes are ignored.
     Rough,
 }
 
-/// The recipe for a greedy plan, which consists of a heuristic and a rule for ties.
+/// A recipe for a greedy plan, consisting of a heuristic and a rule for ties.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recipe {
     heuristic: GreedyHeuristic,
@@ -63,15 +63,15 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
-    /// Each item's rank by breadth. An item is ranked by the time with the most live bytes during
-    /// its lifetime.
+    /// Each item's rank by breadth. An item's rank is determined by the time in its lifetime with
+    /// the most live bytes.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
     /// Each item's position in an order by name. The value is `None` if the order by name equals
     /// the problem's order.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. If this field is `true`, a
     /// rough plan is computed before all others.
     pub(crate) has_rough_plan: bool,
     /// The offset of each item in an earlier plan, if there is one. The list may contain fewer
@@ -205,8 +205,8 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses the returned order computes a plan no
     /// worse than the given one.
-    // Uncounted: the loop needs no counter because the function sorts only twice, and it runs only
-    // if the caller supplies a plan.
+    // Uncounted: the loop needs no counter because the function sorts only twice. The function runs
+    // only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
         let watch = Watch::new(&|| true);

@@ -11,8 +11,7 @@ use crate::heuristic::GreedyFit;
 /// allocations took a fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The only range of the set, if `many` is empty. If the set is empty, this range contains no
-    /// bytes.
+    /// The set's only range, if `many` is empty. If the set is empty, this range contains no bytes.
     one: (u64, u64),
     /// All of the set's ranges, if the set contains several.
     many: Vec<(u64, u64)>,
@@ -43,9 +42,9 @@ impl Ranges {
         ranges.drain(first + 1..first + touching);
     }
 
-    /// Merges a range of addresses with the only range of the set, or stores it as the first range.
-    /// If the new range does not touch the only range, the function moves the only range to `many`
-    /// and returns `false`.
+    /// Merges a range of addresses with the set's only range, or stores it as the first range. If
+    /// the new range does not touch the only range, the function moves the only range to `many` and
+    /// returns `false`.
     fn extend_one(&mut self, start: u64, end: u64) -> bool {
         let (low, high) = self.one;
         if low == high {
@@ -101,7 +100,7 @@ pub(crate) struct FreeRange {
     free_from: u64,
     best: Option<u64>,
     /// The surplus bytes of the free range that contains `best`. The search ignores every free
-    /// range whose surplus is equal or larger.
+    /// range with an equal or larger surplus.
     best_spare: u64,
 }
 
@@ -112,7 +111,7 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before an earlier call's range.
+    /// before a range from an earlier call.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
@@ -131,20 +130,20 @@ impl FreeRange {
         if spare < self.best_spare {
             self.leave(start);
         }
-        // The maximum is computed in a form that the compiler cannot turn into a branch.
+        // The maximum is computed in a way that the compiler cannot turn into a branch.
         let higher = (end & mask).wrapping_sub(self.free_from);
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range passed later can change the offset found by the search.
+    /// Returns `true` if no later range can change the offset found by the search.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
     }
 
-    /// Considers the free addresses between the end of the passed ranges and `end`. The search
-    /// selects the free addresses if the bytes fit with a smaller surplus than in the best range so
-    /// far.
+    /// Considers the free addresses between the end of the ranges passed so far and `end`. The
+    /// search selects the free addresses if the bytes fit with a smaller surplus than in the best
+    /// range so far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {

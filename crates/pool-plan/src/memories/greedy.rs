@@ -74,7 +74,7 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
             Order::Start => 0,
             Order::End => u128::from(i64::MAX.abs_diff(one.buffer.upper)),
             Order::Traffic => u128::MAX - (u128::from(one.traffic) << 60) / size.max(1),
-            // A size has at most 63 bits, and a lifetime at most 64 bits.
+            // A size has at most 63 bits, and a lifetime has at most 64 bits.
             Order::Density => u128::MAX - (u128::from(one.traffic) << 60) / (size * time).max(1),
         };
         (one.buffer.offset.is_none(), key, one.buffer.lower, buffer)
@@ -94,7 +94,7 @@ pub(super) fn place(
 ) -> Option<Standing> {
     let memories = instance.memories();
     let mut placements = vec![Placement { memory: 0, offset: 0 }; instance.len()];
-    // For each memory, the start, the end, and the number of each placed buffer, sorted by start.
+    // For each memory, the start, end, and index of each placed buffer, sorted by start.
     let mut placed: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); memories.len()];
     let mut peaks = vec![0_u64; memories.len()];
     let is_fixed = |&buffer: &usize| instance.problem.buffers()[buffer].buffer.offset.is_some();

@@ -20,8 +20,8 @@ pub(super) struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Divides a problem's time into sections.
-    // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers, before the first plan is computed.
+    // Uncounted: the loop needs no counter because the function runs before the first plan is
+    // computed and makes only a few passes over the buffers.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();

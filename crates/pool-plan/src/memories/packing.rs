@@ -56,7 +56,7 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // Packing needs its own monitor, because the caller's monitor shows the plan for all
+        // Packing needs its own monitor, because the caller's monitor reports the plan for all
         // memories. If the caller stops the planner, the planner stops before packing the next
         // memory.
         let own = Monitor::new();

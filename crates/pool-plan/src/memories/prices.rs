@@ -1,6 +1,6 @@
 //! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
-//! prices while the memory is full. The method thereby solves the dual of the linear program that
-//! assigns buffers to memories.
+//! prices at times when the memory is full. The method thereby solves the dual of the linear
+//! program that assigns buffers to memories.
 //!
 //! Any prices prove a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
@@ -19,7 +19,7 @@ const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
 /// The factors by which the step length changes. The first factor applies after progress, and the
-/// second factor applies after several steps without progress.
+/// second applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that follows from them.
@@ -186,8 +186,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// Raises the prices of full sections and lowers all others so that the resulting prices are valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes above which a section's price is raised. For most
-    // memories, this number is a weighted mean of the live bytes. Sections with higher prices have
-    // a greater weight in this mean.
+    // memories, the threshold is a weighted mean of the live bytes. Sections with higher prices
+    // have a greater weight in this mean.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

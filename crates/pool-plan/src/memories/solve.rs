@@ -1,5 +1,5 @@
 //! The solver for problems with several memories. The solver computes greedy plans and a lower
-//! bound, and runs rounds of search until the budget ends.
+//! bound, and runs rounds of search until the budget runs out.
 
 use std::time::{Duration, Instant};
 
@@ -84,10 +84,10 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at one time exceed the total capacity of their
-/// permitted memories.
-// Uncounted: the loop needs no counter because the function makes only a few passes over the
-// buffers for each set of memories, before the first plan is computed.
+/// Returns an error if the buffers that are live at the same time exceed the total capacity of
+/// their permitted memories.
+// Uncounted: the loop needs no counter because the function runs before the first plan is computed
+// and makes only a few passes over the buffers for each set of memories.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -159,7 +159,7 @@ struct Solver<'a> {
 
 impl<'a> Solver<'a> {
     /// Computes the greedy plans and the lower bound. The first greedy plan is always completed,
-    /// even if the budget has ended.
+    /// even if the budget has run out.
     fn begin(&mut self) -> Result<(), PlanError> {
         let limit = self.limit;
         if self.instance.len() <= greedy::MOST_BUFFERS {
@@ -271,7 +271,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Tries all assignments until the budget ends.
+    /// Tries all assignments until the budget runs out.
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
@@ -293,8 +293,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan or a new assignment, then packs the memories of the
-    /// improved assignment.
+    /// Improves the best plan's assignment or a new one, then packs the memories of the improved
+    /// assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);

@@ -1,5 +1,5 @@
-//! A portfolio's exact searches. The module defines the capacity and duration of each search, and
-//! the state that a search carries from round to round.
+//! A portfolio's exact searches. This module defines each search's capacity and duration, and the
+//! state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -9,36 +9,36 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round if it continues in the next.
+/// The number of steps that a search runs in each round if it continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
 /// The number of steps that a niche search runs in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
-/// number applies without a capacity, and the second number applies with a capacity. Without a
-/// capacity, other searches are just as useful.
+/// number applies if no capacity is set, and the second applies if one is set. If no capacity is
+/// set, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, measured in items and sections. The first limit
-/// applies without a capacity, and the second limit applies with a capacity.
+/// applies if no capacity is set, and the second applies if one is set.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. In each round, this number is
+/// The number of steps taken by a search that restarts in each round. In each round, this number is
 /// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The numbers of searches that restart in each round, for the goal and for an easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps that a search runs between two checks of the clock.
+/// The number of steps that a search runs between two clock checks.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work that a search does between two checks of the clock, measured in items and sections. A
-/// search needs about a millisecond between two checks.
+/// The work that a search does between two clock checks, measured in items and sections. A search
+/// runs for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, measured in items and sections, for at most
 /// [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
 /// The maximum work of a search in a round, measured in items and sections, for more than
-/// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
+/// [`MANY_ITEMS`] items. A search of a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// The maximum number of items for which the exact searches of the first round end within
+/// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
 /// The maximum number of items for which most of a round's time is spent on exact searches.
@@ -69,7 +69,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the goal is the capacity set by the caller, so no lower peak is needed.
+    /// `true` if the goal is the capacity set by the caller, in which case no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -123,8 +123,8 @@ impl<'a> Exact<'a> {
 
     /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
     /// capacity closer to the best peak.
-    // Uncounted: the loop needs no counter because the function creates only three searches without
-    // starting them.
+    // Uncounted: the loop needs no counter because the function only creates three searches and
+    // does not start them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -165,7 +165,7 @@ impl<'a> Exact<'a> {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search number `task` in round `number`. Returns `None` if the search has panicked in an
+    /// Runs search number `task` in round `number`. Returns `None` if the search panicked in an
     /// earlier round.
     pub(super) fn run(
         &self,

@@ -1,4 +1,4 @@
-//! A portfolio's greedy plans. The module decides which recipes are tried, and when no further
+//! A portfolio's greedy plans. This module decides which recipes are tried, and when no further
 //! recipe is needed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,8 +48,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always at least one recipe, and no limit stops the computation of the first
-        // plan.
+        // There is always at least one recipe, and no limit applies to the first plan.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -85,9 +84,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// The computation of a plan is aborted as soon as the plan is certain not to beat the best
-    /// plan so far. The best plan therefore does not depend on how many plans are computed at the
-    /// same time.
+    /// A plan's computation is aborted as soon as the plan cannot beat the best plan so far. The
+    /// best plan therefore does not depend on how many plans are computed at the same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {

@@ -1,6 +1,6 @@
 //! A local search by hill climbing, which TVM's USMP also uses. The search selects an item that
 //! reaches the peak, moves it to an earlier position in a greedy order, and places all items again.
-//! The new order is kept unless the peak becomes higher.
+//! The new order is kept unless it raises the peak.
 
 use crate::greedy::{Order, Placement, Placer};
 use crate::item::Item;

@@ -1,5 +1,5 @@
 //! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
-//! portfolio runs rounds of exact search and local search until the budget ends.
+//! portfolio runs rounds of exact search and local search until the budget runs out.
 //!
 //! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
 //! threads there are or how fast they run. The results are processed in task order. The available
@@ -39,7 +39,7 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of search rounds for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The divisor that yields the budget for planning the reduced problem from the remaining budget.
+/// The remaining budget divided by this number is the budget for planning the reduced problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
@@ -113,9 +113,9 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics are tried first, unless a capacity is set. With a capacity, a search
-        // may succeed faster than all greedy plans. If there are many items, a greedy plan takes as
-        // long as several repairs, so the remaining recipes are tried between the rounds.
+        // Textbook heuristics are tried first, unless a capacity is set. If a capacity is set, a
+        // search may succeed faster than all greedy plans. If there are many items, a greedy plan
+        // takes as long as several repairs, so the remaining recipes are tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -186,8 +186,8 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter because the function makes only one pass over the items,
-// after planning has ended.
+// Uncounted: the loop needs no counter because the function runs after planning has ended and makes
+// only one pass over the items.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

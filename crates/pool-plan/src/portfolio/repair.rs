@@ -177,8 +177,8 @@ impl<'a> Repair<'a> {
     /// Returns the offset that displaces other items at the lowest cost. If several offsets are
     /// equally good, the function selects the lowest one. Returns `None` if the item would displace
     /// an item that must not move. The candidates are offset 0, the tops of other items, and the
-    /// highest offsets below an obstacle. At such an offset, the item ends at the bottom of another
-    /// item or at the capacity.
+    /// highest offsets below an obstacle. At the highest offset below an obstacle, the item ends at
+    /// the bottom of another item or at the capacity.
     // Uncounted: the loop needs no counter because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;

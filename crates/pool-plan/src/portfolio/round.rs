@@ -1,4 +1,4 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for and how the
+//! The rounds of a portfolio. This module decides which capacity each task aims for and how the
 //! task's result is used.
 
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that each round tries, as long as there are untried recipes.
 const RECIPES: usize = 4;
-/// The number of initial rounds that spend most of the time on local searches. In later rounds,
+/// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
 /// The number of initial rounds that consist only of repairs if no capacity is set and there are
@@ -43,7 +43,7 @@ const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches in each round that modify a greedy plan's order.
+/// The number per round of local searches that modify a greedy plan's order.
 const CLIMBS: usize = 2;
 /// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;
@@ -81,7 +81,7 @@ enum Finding {
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The number of bytes that divides all offsets and peaks.
+    /// The number of bytes by which all offsets and peaks are divisible.
     granule: u64,
 }
 
@@ -275,9 +275,9 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the greatest number that must divide all offsets and peaks of canonical plans. For every
+/// Returns the greatest number known to divide all offsets and peaks of canonical plans. For every
 /// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
-/// peaks up to the next multiple of this number are also impossible.
+/// peaks up to the next multiple of the returned number are also impossible.
 // Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
@@ -288,8 +288,8 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the loop needs no counter because the number of iterations is at most proportional to
-// the number of bits.
+// Uncounted: the loop needs no counter because the number of iterations grows only with the number
+// of bits in the arguments.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

@@ -89,7 +89,7 @@ impl Instance {
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
     /// The first section is `witness`. For each item, the instance also contains a section with
-    /// this item and a heavy set of other items. All of a section's items conflict with each other.
+    /// that item and a heavy set of other items. All of a section's items conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -156,14 +156,14 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed between two checks of whether the lists are still
-/// needed.
+/// The number of items whose conflicts are listed before the function checks again whether the
+/// lists are still needed.
 const ITEMS_UNWATCHED: usize = 256;
 
 /// Lists, for each item, all items that share a section with it. Returns `None` if there are more
 /// than `limit` conflicts, or if the lists are no longer needed. For the first section of each
-/// span, the function lists all live items. For the remaining sections of the span, it lists only
-/// the items that begin in the section.
+/// span, the function lists all live items. For the remaining sections of the span, the function
+/// lists only the items that begin in that section.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

@@ -39,7 +39,7 @@ pub(crate) struct Ranker<'a> {
 impl<'a> Ranker<'a> {
     /// Creates a ranker for an instance's items.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
@@ -109,8 +109,8 @@ fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u12
 }
 
 /// Returns the maximum of the given numbers over all sections that contain an item.
-// Uncounted: the loop needs no counter because `renew` counts the sections, and all other callers
-// make one pass over the instance.
+// Uncounted: the loop needs no counter because `renew` counts the sections. All other callers make
+// only one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)

@@ -56,12 +56,12 @@ pub(super) struct Skyline<'a> {
     /// The sections whose unplaced items have changed since the last check.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed most recently, which is checked first.
+    /// The section that failed most recently and is therefore checked first.
     suspect: usize,
-    /// The unplaced items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// For each item, `true` if the item is a candidate of the current section. Only `leave` uses
-    /// this list, and it resets all entries to `false`.
+    /// For each item, `true` if the item is a candidate of the current section. The list is used
+    /// only in `leave`, which resets all entries to `false`.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -128,7 +128,7 @@ impl<'a> Skyline<'a> {
         !self.unplaced.is_crossed(boundary as usize)
     }
 
-    /// Returns a section's unplaced items that can begin at its floor.
+    /// Returns the unplaced items that can begin at a section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
@@ -195,7 +195,7 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Undoes all changes except for the first `kept` changes.
+    /// Undoes all but the first `kept` changes.
     // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
     // the change has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
@@ -227,8 +227,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Increases the weight of future failures relative to past failures.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // sections per 460,000 dead ends.
+    // Uncounted: the loop needs no counter because the function passes over the sections only once
+    // every 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -238,8 +238,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Resets all failure weights.
-    // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // sections per 64 restarts.
+    // Uncounted: the loop needs no counter because the function passes over the sections only once
+    // every 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;
@@ -277,8 +277,8 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Recomputes a section's floor and its lowest end. Returns `true` if the section's unplaced
-    /// items may still fit.
+    /// Recomputes a section's floor and lowest end. Returns `true` if the section's unplaced items
+    /// may still fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));

@@ -2,8 +2,8 @@
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
 //! or the top of a conflicting item below it. A plan is called canonical if each item is at its
-//! lowest offset. Pushing down the items turns every plan into a canonical plan (`MiniMalloc`,
-//! ASPLOS 2023), so it is sufficient to try canonical plans.
+//! lowest offset. Pushing the items down turns any plan into a canonical plan (`MiniMalloc`, ASPLOS
+//! 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
 //! floor, so their total size must fit between the floor and the capacity. If one of the section's
@@ -40,7 +40,7 @@ pub(super) struct State<'a> {
     /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The unplaced items of one section, represented as pairs of lowest offset and size.
+    /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
     /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,
@@ -109,7 +109,7 @@ impl<'a> State<'a> {
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;

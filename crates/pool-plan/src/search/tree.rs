@@ -12,14 +12,14 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The maximum amount of memory that a path from the root may occupy, in words. This maximum equals
+/// The maximum amount of memory that a path from the root may occupy, in words. The maximum equals
 /// 128 MiB. Each vertex on the path lists its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;
 
-/// A subproblem, which consists of unplaced items and the sections of these items. The
-/// `items` field is a range of indices in `lists`, which contains the items in order of rank.
+/// A subproblem that consists of unplaced items and the sections that contain them. The `items`
+/// field is a range of indices in `lists`, which contains the items in order of rank.
 #[derive(Clone, Copy, Debug)]
 struct Subproblem {
     items: (usize, usize),
@@ -30,7 +30,7 @@ struct Subproblem {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of the range of the piece's items in `lists`.
+    /// The end of the piece's range of items in `lists`.
     end: usize,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Search<'a> {
     outcome: Outcome,
     /// The number of placements tried by the search.
     steps: u64,
-    /// The index of the piece that contains each section of the most recently split part.
+    /// For each section of the most recently split part, the index of the piece that contains it.
     pieces: Vec<u32>,
     /// The pieces of the most recently split part.
     cuts: Vec<Cut>,
@@ -74,7 +74,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, the only option that the search must try is to place it.
+        // If an item blocks no other item, placing it is the only option that the search must try.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {

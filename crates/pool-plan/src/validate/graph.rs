@@ -169,7 +169,7 @@ impl ByStart {
     }
 }
 
-/// The edges that wait for completion, stored in reverse.
+/// The `Full` edges, stored in reverse.
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
@@ -200,7 +200,7 @@ impl Edges {
 
     /// Returns the operations, sorted so that each operation comes before its direct predecessors
     /// (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the operations
-    /// of the cycle would be omitted, as if they preceded no other operation.
+    /// on the cycle would be omitted, as if they preceded no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -236,7 +236,7 @@ impl Edges {
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
         let mut met = vec![0_u64; self.joined.len() * words];
-        // For each operation, the buffers whose alloc marker is the operation.
+        // For each operation, the buffers whose alloc marker is that operation.
         let mut begin = met.clone();
         for (bit, markers) in some.iter().enumerate() {
             let begins = |one: usize| begin[one * words + bit / 64] |= 1 << (bit % 64);

@@ -31,11 +31,11 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
 }
 
 /// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
-/// plan, because all of these buffers are live at one time.
+/// plan, because all of these buffers are live at the same time.
 ///
 /// # Errors
-/// Fails if an index belongs to no buffer or is listed twice. The function also fails if a buffer
-/// is not live at the time with the most live buffers.
+/// Fails if an index belongs to no buffer or is listed twice. The function also fails if the
+/// buffers are not all live at the same time.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {

@@ -39,8 +39,8 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// Returns the peak of the given buffers, which are all in the same memory. A violation contains
-/// the indices of the buffers in the whole problem.
+/// Returns the peak of the given buffers, which must all be in the same memory. A violation
+/// contains the indices of the buffers in the whole problem.
 fn in_memory(
     buffers: &[MemoryBuffer],
     members: impl Iterator<Item = usize>,

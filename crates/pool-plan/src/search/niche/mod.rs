@@ -9,11 +9,11 @@
 //! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
 //! another unplaced item.
 //!
-//! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
+//! The search never misses a plan. Among all plans that are consistent with a vertex, consider the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
-//! is at the floor. In this case, each of these items rests on another item. An item that rests on
-//! nothing could be moved down. If some plan is consistent with a vertex, some plan is therefore
-//! also consistent with one of its children.
+//! actually begins there. Under this assumption, each item that can begin at the floor rests on
+//! another item. An item that rests on nothing could be moved down. If some plan is consistent with
+//! a vertex, some plan is therefore also consistent with one of its children.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
@@ -22,7 +22,7 @@
 //! failed most often (weighted degrees, Boussemart et al. 2004). The search then does not repeat
 //! these sections' failures for each arrangement of distant sections. The search restarts with
 //! other preferences after a number of dead ends, and this number increases with each restart.
-//! Failure weights are kept for a number of restarts and then reset.
+//! Failure weights are retained for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -54,12 +54,12 @@ const MOST_CHANGES: usize = 1 << 22;
 /// The rule that selects a section at each vertex.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
-    /// Selects a section with little slack and many failures, whose floor is below the ends of all
+    /// Selects a section that has little slack, many failures, and a floor below the ends of all
     /// unplaced items.
     Failures,
     /// Selects the section with the lowest floor.
     Floor,
-    /// Selects a section with little slack and many failures, whose floor is below the ends of the
+    /// Selects a section that has little slack, many failures, and a floor below the ends of the
     /// unplaced items around it.
     Neighbourhood,
 }
@@ -136,7 +136,7 @@ pub(crate) struct NicheSearch<'a> {
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The instance's sections must be ordered.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance, which contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -229,8 +229,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, the only option that the search must try is to place
-            // it.
+            // If an item blocks no other item, placing it is the only option that the search must
+            // try.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
