@@ -10,7 +10,7 @@ use crate::backend::{Cursor, PoolBackend, PoolState, ScopeCursor};
 use crate::config::Compaction;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A region of code whose temporaries are all freed when the region ends. No code has to run when
+/// A region of code whose temporaries are all freed when the region ends. No code needs to run when
 /// the scope ends.
 ///
 /// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
@@ -20,8 +20,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// panic, `?`, an early return, or `mem::forget` could skip.
 ///
 /// The array that an acquire returns borrows from the pool or the outer scope rather than from the
-/// scope value. A view may therefore outlive the scope value, and it keeps the pool or the outer
-/// scope borrowed.
+/// scope value. A view may therefore outlive the scope value, but the pool or the outer scope stays
+/// borrowed for as long as the view is alive.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -58,19 +58,19 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
 ///   once. Closures and the backend's writes run after the cursor has moved past the slot. While a
 ///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber, or the backend) may
-///   run and may hold the same scope. While user code runs, the pool is marked as busy and the
-///   recorded capacity of its next slot is zero. Acquires therefore fail, and calls to `trim` free
+///   run and may hold the same scope. While user code runs, the pool is marked as busy and its next
+///   slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim` free
 ///   nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push then hands out the block,
-///   as an acquire does. When the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
-///   blocks as a growing vector does. The closure passed to `keep` must work for any lifetime of
-///   the inner scope. Therefore, only the array that the closure returns can outlive the inner
-///   scope.
-/// - A box or an allocator owns memory that the cursor has moved past, as a view does. Only the
-///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
-///   The scope's cursor never moves back over an allocator's chunk.
+///   as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
+///   blocks in the same way as a growing vector. The closure passed to `keep` must work for any
+///   lifetime of the inner scope. Therefore, only the array that the closure returns can outlive
+///   the inner scope.
+/// - A box or an allocator owns memory that the cursor has moved past, as a view does. Memory freed
+///   by an allocator's collections is reused only by that allocator, and only at the end of its
+///   chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -111,9 +111,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Opens an inner scope. Views of this scope remain usable while the inner scope is open. The
     /// outer scope itself cannot be used while the inner scope or any of its views is in use.
     ///
-    /// A scope is one word in size. If you pass a scope to a helper function that is not inlined,
-    /// pass the scope by value. The scope's word then stays in a register. If a scope is passed by
-    /// reference, each acquire has to read and write the scope in memory.
+    /// A scope is one word in size. Pass a scope by value to helper functions that are not inlined.
+    /// A scope that is passed by value stays in a register. If a scope is passed by reference, each
+    /// acquire must read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -155,8 +155,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
     /// sizes of the new blocks are based on the lengths acquired since the previous call to
-    /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the
-    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). This method
+    /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
+    /// the first call replaces no blocks and only starts sampling (see [`Compaction`]). This method
     /// does nothing if it is called by code that runs within another operation of the pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)

@@ -24,8 +24,8 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are now handed out. The method emits the warning when this number
-    /// reaches the limit for the first time.
+    /// Records that `slots` slots are currently handed out. The method emits the warning when this
+    /// number reaches the limit for the first time.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -22,12 +22,12 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A value that is computed from the configuration and cached. Computing the value in each cold
-    /// acquire would take about eleven instructions.
+    /// A value that is computed from the configuration and cached. Recomputing the value on every
+    /// cold acquire would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// The mark that is set while an operation of this pool may run user code (invariant 9).
+    /// The mark that is set while one of this pool's operations may run user code (invariant 9).
     busy: BusyMark,
     /// The address of the first slot of each table. A table's address is also the address of its
     /// first slot.
@@ -94,7 +94,7 @@ impl<B: PoolBackend> State<B> {
         self.id
     }
 
-    /// Returns a serial that no handle of this pool has used.
+    /// Returns a serial number that none of this pool's handles has used.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.last_serial.get() + 1;
         self.last_serial.set(serial);

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// A list whose addresses are added one at a time and never removed.
+/// A list of addresses that are added one at a time and never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
     /// A copy of the list's length that other threads can read.

@@ -1,5 +1,4 @@
-//! Implements methods that create a table for a pool or find a slot by its number across all
-//! tables.
+//! Implements methods that create a pool's tables or find a slot by its number.
 
 use core::ptr::NonNull;
 
@@ -67,8 +66,8 @@ impl<B: PoolBackend> State<B> {
     ///
     /// The pool must have more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // A table is at the address of its first slot, because `Table` is `repr(C)`. The address of
-        // that slot was derived from the table's allocation. SAFETY: the caller upholds the same
+        // A table has the same address as its first slot, because `Table` is `repr(C)`. The address
+        // of that slot was derived from the table's allocation. SAFETY: the caller upholds the same
         // contract.
         unsafe { self.tables.get(number) }.cast()
     }
@@ -110,8 +109,8 @@ impl<B: PoolBackend> State<B> {
     #[inline]
     pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
         let at_end = number == self.slot_count();
-        // SAFETY: the pool has at least one table. `number` is either the number of a slot or one
-        // more than the number of the last slot.
+        // SAFETY: the pool has at least one table. `number` is at most one more than the last
+        // slot's number.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
         // SAFETY: `first` is slot 0 of a live table, and `index` refers to a slot or to the

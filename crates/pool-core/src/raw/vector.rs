@@ -66,9 +66,9 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Swaps the vector's block with the next slot's block, which has room for `capacity` elements. The
-/// old block then belongs to the next slot and retains the vector's elements until the new block is
-/// used.
+/// Swaps the vector's block with the next slot's block, which has room for `capacity` elements.
+/// After the swap, the old block belongs to the next slot and retains the vector's elements until
+/// the new block is used.
 ///
 /// # Safety
 ///
@@ -92,8 +92,7 @@ unsafe fn take_next_block<B: HostBackend, T>(
     Ok(())
 }
 
-/// Calls `again`, which requests less memory, if the error reports that not enough memory is
-/// available.
+/// Calls `again` to request less memory if the error reports that not enough memory is available.
 fn retry<E>(
     error: PoolError<E>,
     again: impl FnOnce() -> Result<(), PoolError<E>>,

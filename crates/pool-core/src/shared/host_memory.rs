@@ -1,5 +1,5 @@
-//! Defines the host memory of an owned array. The value stores a block and the number of its bytes
-//! that may be uninitialized.
+//! Defines the host memory of an owned array. The value stores a block and the number of bytes in
+//! the block that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -40,7 +40,7 @@ impl<B: HostBackend> HostMemory<B> {
     ///
     /// # Safety
     ///
-    /// The caller must own the block, which must have `bytes` bytes. All bytes at or after the
+    /// The caller must own the block, which must be `bytes` bytes long. All bytes at or after the
     /// offset `uninitialised` must be initialized.
     pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
         Self(block)

@@ -28,7 +28,7 @@
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received it.
+//!    that received the reference.
 
 use alloc::boxed::Box;
 use core::array;
@@ -63,7 +63,7 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word whose bits each represent one list and are set if that list contains a block.
+    /// A word in which each bit represents one list and is set if that list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
     /// around, because an array may be returned to another shard.
@@ -76,7 +76,7 @@ pub(super) struct Shard<M> {
 
 struct Body<M> {
     blocks: usize,
-    /// The maximum number of idle blocks, or 0 if the pool is closed.
+    /// The maximum number of idle blocks, or 0 if the pool has been closed.
     most: usize,
     lists: [Option<Box<Record<M>>>; LISTS],
 }
@@ -163,7 +163,7 @@ impl<M> Locked<'_, M> {
     /// The shard must remain live until it is released.
     #[inline(always)]
     pub(super) unsafe fn try_new(shard: NonNull<Shard<M>>) -> Option<Self> {
-        // SAFETY: the caller guarantees that the shard is live, and the field is an atomic.
+        // SAFETY: the caller guarantees that the shard is live. The field is an atomic.
         let lock = unsafe { &(*shard.as_ptr()).lock };
         if lock.swap(LOCKED, Ordering::Acquire) != 0 {
             return None;
@@ -202,14 +202,14 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts the acquire of an array of `bytes` bytes.
+    /// Counts an acquired array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts the return of an array of `bytes` bytes.
+    /// Counts a returned array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
@@ -224,7 +224,7 @@ impl<M> Locked<'_, M> {
         body.blocks >= body.most
     }
 
-    /// Closes the shard, which then does not accept any blocks returned after this call.
+    /// Closes the shard, which accepts no returned blocks after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }

@@ -30,7 +30,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
 /// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
-/// tasks of an executor.
+/// an executor's tasks.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -68,10 +68,10 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # Threads
 ///
-/// With the `std` feature on Linux, each thread acquires blocks from its own magazine and returns
-/// them to it without an atomic exchange instruction. On other systems, or if its magazine is empty
-/// or full, a thread uses shards. Each shard is protected by a lock, which is held for only a few
-/// instructions. A thread tries these locks in turn and acquires the first one that is free.
+/// With the `std` feature enabled, each thread on Linux acquires blocks from its own magazine and
+/// returns them without an atomic exchange instruction. On other systems, or if its magazine is
+/// empty or full, a thread uses shards. Each shard is protected by a lock, which is held for only a
+/// few instructions. A thread tries these locks in turn and acquires the first one that is free.
 /// Threads may wait for each other during a call to [`trim`](Self::trim), when the pool cannot
 /// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///

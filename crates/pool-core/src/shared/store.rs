@@ -7,23 +7,24 @@
 //! returned block goes to a common shard. All threads acquire blocks from the common shards. If one
 //! thread acquires a block and another returns it, both steps require a lock but no barrier. The
 //! pool searches the magazines of other threads only if it would otherwise hold too much memory or
-//! if it cannot grow. Without the `std` feature, or without a barrier on all threads, all blocks go
-//! through the common shards.
+//! if it cannot grow. If the `std` feature is disabled or no barrier on all threads is available,
+//! all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
-//! A single counter counts the handles. The arrays are not counted in this way, because all threads
-//! would have to share the counter. When an array is returned, the shard that receives it subtracts
-//! the array from its own counter. When the last handle is dropped, [`close`] locks all shards,
-//! computes the number of live arrays, and stores this number. Each array that is returned after
-//! this point is subtracted from the stored number, and the last array frees the store.
+//! A single counter counts the handles. The arrays are not counted in the same way, because all
+//! threads would then have to share one counter. When an array is returned, it is subtracted from
+//! the counter of the shard that receives it. When the last handle is dropped, [`close`] locks all
+//! shards, computes the number of live arrays, and stores this number. Each array that is returned
+//! after this point is subtracted from the stored number, and returning the last array frees the
+//! store.
 //!
 //! # What it holds
 //!
 //! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
-//! bytes plus some slack. If a new block would exceed this size, the array receives a larger idle
-//! block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the new
-//! block is allocated.
+//! bytes plus some slack. If a new block would exceed this size, the array is stored in a larger
+//! idle block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the
+//! new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -47,8 +48,8 @@ use crate::try_box::{into_box, try_box};
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
 /// The number of bytes by which a pool may exceed 5/4 of its peak live bytes. Each magazine that
-/// has an owner adds the same number of bytes again. The slack allows each thread to retain idle
-/// blocks for its small arrays.
+/// has an owner adds that many more bytes. The slack allows each thread to retain idle blocks for
+/// its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.
