@@ -152,7 +152,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait, like [`reuse`](PoolBackend::reuse), but for a part of a
+    /// Makes the backend's queue wait as [`reuse`](PoolBackend::reuse) does, but for a part of a
     /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
     /// it hands out the first `bytes` bytes of `block` again.
     ///
@@ -172,10 +172,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns to the system the memory of a block's whole pages at or after the byte offset
-    /// `from`. The addresses of those pages stay valid. Returns the number of bytes that were
-    /// released, or 0 if the system does not support this operation. The bytes remain initialized
-    /// after this call.
+    /// Returns a block's whole pages at or after the byte offset `from` to the system. The
+    /// addresses of those pages stay valid. Returns the number of bytes that were released, or 0 if
+    /// the system does not support this operation. The bytes remain initialized after this call.
     ///
     /// # Safety
     ///

@@ -44,9 +44,9 @@ pub struct PoolStats {
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling, or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires whose shape of dynamic rank was in the cache.
+    /// The number of acquires with a dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
-    /// The number of acquires whose shape of dynamic rank was not in the cache.
+    /// The number of acquires with a dynamic rank whose shape was not in the cache.
     pub shape_misses: u64,
 }
 

@@ -131,7 +131,7 @@ pub trait PoolView: Sized {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) would return.
     fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }

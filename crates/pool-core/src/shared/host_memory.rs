@@ -25,12 +25,12 @@ use crate::stacked::StackedBackend;
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
 // SAFETY: a block is plain data that any thread with access to the context may use, as documented
-// in `PoolBackend`. The methods that use the context receive a shared reference to it, which the
-// bound allows every thread to use.
+// in `PoolBackend`. The methods that use the context receive a shared reference to it, and the
+// bound allows every thread to share the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the
-// block. The bound allows every thread to use the context.
+// block. The bound allows every thread to share the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}

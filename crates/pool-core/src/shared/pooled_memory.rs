@@ -85,7 +85,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // The wait is optional, because the memory is freed later if no context can be created.
+        // If no context can be created, the method does not wait, and the memory is freed later.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }

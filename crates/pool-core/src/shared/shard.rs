@@ -235,8 +235,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // The code below does not drop any record. A record that is not in a list has no next
-        // record, so the swap leaves an empty head, and `replace` returns `None`.
+        // The code below does not drop any record. A record outside a list has no next record, so
+        // the head is empty after the swap, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -328,9 +328,9 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, the calling
-    /// thread must not be using a magazine. `barrier` must execute a full memory barrier on each
-    /// thread of the process, or return `false`.
+    /// The requirements are the same as for [`try_new`](Self::try_new). The calling thread must not
+    /// be using any magazine. `barrier` must execute a full memory barrier on each thread of the
+    /// process, or return `false`.
     pub(super) unsafe fn wait_for_magazine(
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
@@ -356,8 +356,8 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
-    /// the calling thread's cell.
+    /// The requirements are the same as for [`try_new`](Self::try_new). `cell` must be the calling
+    /// thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
         // SAFETY: the caller guarantees that the shard is live. The function does not lock another
         // thread's magazine, because it reads `owner` before it acquires the lock.

@@ -70,10 +70,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// With the `std` feature enabled, each thread on Linux acquires blocks from its own magazine and
 /// returns them without an atomic exchange instruction. On other systems, or if its magazine is
-/// empty or full, a thread uses shards. Each shard is protected by a lock, which is held for only a
-/// few instructions. A thread tries these locks in turn and acquires the first one that is free.
-/// Threads may wait for each other during a call to [`trim`](Self::trim), when the pool cannot
-/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
+/// for only a few instructions. A thread tries these locks in turn and acquires the first one that
+/// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool
+/// cannot grow, and when the last handle is dropped. Memory is allocated and freed while no lock is
+/// held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///

@@ -71,9 +71,9 @@ const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 /// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
-/// The number of low bits of a stack address that are ignored when a thread chooses its first
+/// The number of low bits that are ignored in a stack address when a thread chooses its first
 /// common shard. The standard library gives each thread a stack of 2 MiB by default, so different
-/// threads usually choose different shards. Any choice of shard is correct.
+/// threads usually choose different shards. Correctness does not depend on which shard is chosen.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -89,7 +89,7 @@ pub(super) struct Store<B: SharedBackend> {
     #[cfg(feature = "std")]
     magazines: [Shard<B::Memory>; MAGAZINES],
     commons: [Shard<B::Memory>; COMMONS],
-    /// The identity of the pool. No other pool of the process ever has the same identity.
+    /// The identity of the pool. No other pool in the process ever has the same identity.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only magazines need it"))]
     identity: u64,
     config: PoolConfig,
@@ -263,8 +263,8 @@ impl<B: SharedBackend> Store<B> {
         Ok(record)
     }
 
-    /// If the first common shard has no block of a class, acquires one from another shard or from
-    /// the backend.
+    /// Acquires a block from another shard or from the backend if the first common shard has no
+    /// block of the class.
     ///
     /// # Errors
     ///
@@ -293,9 +293,9 @@ impl<B: SharedBackend> Store<B> {
     /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak live
     /// bytes.
     ///
-    /// A factor above four is not needed for two arrays that are never live at the same time.
-    /// Assume that one array is more than four times as large as the other. A pool that is 5/4 of
-    /// the larger array's size then has room for both arrays.
+    /// A factor above four would not help two arrays that are never live at the same time. Assume
+    /// that one array is more than four times as large as the other. Both arrays then fit in a pool
+    /// that is 5/4 of the larger array's size.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -625,7 +625,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 /// handle to it.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // A store lives for as long as it has arrays, and this array is one of them until it is
+    // A store lives for as long as it has arrays, and this array counts as one of them until it is
     // subtracted. The function receives no reference to the store, because a reference would have
     // to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
@@ -643,25 +643,25 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     unsafe { give_back_to_common(store, record) };
 }
 
-/// Returns a block to its store, like [`give_back`], if no magazine can hold the block.
+/// Implements [`give_back`] for a block that no magazine can hold.
 ///
 /// # Safety
 ///
 /// The requirements are the same as for [`give_back`].
 #[inline(never)]
 unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // SAFETY: a store lives for as long as it has arrays, and this array is one of them until it is
-    // subtracted below.
+    // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
+    // until it is subtracted below.
     let is_fresh = unsafe { (*store.as_ptr()).config.fresh };
     let live = record.live;
     let mut record = Some(record);
     if is_fresh {
-        // SAFETY: a store lives for as long as it has arrays, and this array is one of them until
-        // it is subtracted below.
+        // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
+        // until it is subtracted below.
         record.take().into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
     }
-    // SAFETY: a store lives for as long as it has arrays, and this array is one of them until it is
-    // subtracted below.
+    // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
+    // until it is subtracted below.
     let commons = unsafe { &raw mut (*store.as_ptr()).commons };
     // SAFETY: the address of a field is never null.
     let commons = unsafe { NonNull::new_unchecked(commons) };
@@ -676,8 +676,8 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
     // SAFETY: a closed store lives until `remaining` is 0, and this array is still included in
     // `remaining`.
     record.into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
-    // SAFETY: a closed store lives until `remaining` is 0, and this call subtracts the array, which
-    // was included until now.
+    // SAFETY: a closed store lives until `remaining` is 0, and `remaining` includes this array
+    // until this call subtracts it.
     unsafe { leave(store) };
 }
 
@@ -686,8 +686,7 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
 ///
 /// # Safety
 ///
-/// The store must not have been closed before. After the call, the store may be used only by its
-/// arrays.
+/// The store must not already be closed. After the call, the store may be used only by its arrays.
 pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: a store lives at least until it is closed.
     if !unsafe { store.as_ref() }.close_shards() {

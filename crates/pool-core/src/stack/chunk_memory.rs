@@ -44,7 +44,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The armed bytes need no call to `reuse_bytes`, because the backend's `free` takes effect
+    // The armed bytes need no call to `reuse_bytes`, because the backend's `free` takes effect only
     // after all work on the block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);

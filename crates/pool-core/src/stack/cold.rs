@@ -101,8 +101,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Finds memory like [`prepare`], for a demand that may require more work. The pool may have to
-/// allocate memory, zero memory, or call the backend's `reuse_bytes`.
+/// Implements [`prepare`] for demands that may require more work. The pool may have to allocate
+/// memory, zero memory, or call the backend's `reuse_bytes`.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
         // A cursor at `STRAY` begins a pass, so the pool is settled first. SAFETY: nothing in the
-        // pool is in use, because no array of a pool is below a stray cursor (invariant 1).
+        // pool is in use, because none of a pool's arrays is below a stray cursor (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -231,7 +231,7 @@ fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`prepare`]. In addition, the pool must be marked as busy.
+/// The requirements are the same as for [`prepare`]. The pool must also be marked as busy.
 unsafe fn find<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -319,7 +319,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`prepare`]. In addition, the pool must be marked as busy.
+/// The requirements are the same as for [`prepare`]. The pool must also be marked as busy.
 unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,

@@ -179,7 +179,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let state = self.pool();
         state.forget_capacity(old.next, next);
         // SAFETY: the address is within the vector's memory, at or above the end of the elements.
-        // Nothing was acquired after the vector.
+        // Nothing has been acquired since the vector was.
         unsafe { self.set(next) };
     }
 

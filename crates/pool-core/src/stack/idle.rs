@@ -101,8 +101,8 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Causes the acquires of the next passes to call the cold function. The cold function records how
-/// much memory the passes need. If the pool is busy, the function does nothing.
+/// Causes acquires in the next passes to call the cold function. The cold function records how much
+/// memory the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);

@@ -54,7 +54,7 @@ use crate::stacked::StackedBackend;
 /// # Safety
 ///
 /// `innermost` must contain the address of `outer`, which must be the state of a pool in the chain.
-/// All pools in the chain must be live, and only this thread may use them. The pool of `root` must
+/// All pools in the chain must be live, and only this thread may use them. The pool at `root` must
 /// also be live, must be used only by this thread, and must not be in the chain. No view or cursor
 /// of that pool may be in use.
 #[inline(never)]
@@ -114,7 +114,7 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
     let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
     if let Some(offer) = Offer::of(outer, state).filter(|_| can_hold) {
         // SAFETY: the offer was just created for these two pools. The borrower has no chunk, and
-        // the caller guarantees that no view or cursor of it is in use.
+        // the caller guarantees that none of its views or cursors is in use.
         unsafe { offer.lend(lender, root) };
     }
 }
@@ -157,8 +157,9 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`enter`], except that the pool of `root` must be in a
-/// chain and `outer` must be its next outer pool. No view or cursor of the pool may be in use.
+/// The requirements are the same as for [`enter`], except that the pool at `root` must be in a
+/// chain and `outer` must be that pool's next outer pool. No view or cursor of the pool may be in
+/// use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,

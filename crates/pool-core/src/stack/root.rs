@@ -58,8 +58,8 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the caller guarantees that no view is in use and that no other code can access
         // the pool.
         unsafe { shapes::clear(state) };
-        // SAFETY: `try_box` created the state in `create`, and the caller does not use the state
-        // after this call.
+        // SAFETY: `create` allocated the state with `try_box`, and the caller does not use the
+        // state after this call.
         drop(unsafe { into_box(self.0) });
     }
 

@@ -50,8 +50,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block,
-/// because the pool borrowed part of the block before becoming its owner.
+/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block
+/// if the pool borrowed part of the block before becoming the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {

@@ -1,5 +1,5 @@
-//! Defines an entry of a thread's list, which contains a link to the next entry and a pool's
-//! address. Another thread may replace the pool in an entry.
+//! Defines a list entry, which contains a pool's address and a link to the thread's next entry.
+//! Another thread may replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -219,10 +219,10 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.enter(innermost) };
     }
 
-    /// Removes from the chain the pool that this entry added to it, even if another pool has since
-    /// replaced it in the entry. Returns `false` if the pool is the innermost pool in another
-    /// list's chain. If the method returns `false`, the pool remains in use, and the caller must
-    /// leak the entry.
+    /// Removes the pool that this entry added to the chain, even if another pool has since replaced
+    /// that pool in the entry. Returns `false` if the pool is the innermost pool in another list's
+    /// chain. If the method returns `false`, the pool remains in use, and the caller must leak the
+    /// entry.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {

@@ -91,8 +91,8 @@ impl<B: PoolBackend> ThreadList<B> {
         }
     }
 
-    /// Puts a taken entry back into the list if the list has not changed since. If the list has
-    /// changed, the method returns the entry.
+    /// Puts a taken entry back into the list if the list has not changed since the entry was taken.
+    /// If the list has changed, the method returns the entry.
     ///
     /// The entry's link is still valid if it refers to the current head. An entry of an open list
     /// is never freed, so equal addresses always refer to the same entry.

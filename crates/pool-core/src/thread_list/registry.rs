@@ -65,14 +65,12 @@ impl<B: PoolBackend> ThreadRecord<B> {
     /// The list must not have moved, and the record must be in a registry that the caller has
     /// locked.
     unsafe fn for_each_idle(&self, mut f: impl FnMut(&Entry<B>)) {
-        // SAFETY: the caller guarantees that the list has not moved, and the list's head is an
-        // atomic.
+        // SAFETY: the caller guarantees that the list has not moved. The list's head is an atomic.
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
-        // SAFETY: the caller guarantees that the list has not moved, and the list's head is an
-        // atomic.
+        // SAFETY: the caller guarantees that the list has not moved. The list's head is an atomic.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // The number of steps is limited, because a walk might never end if the owner reorders the
-        // entries in the meantime.
+        // The number of steps is limited, because a walk might never end if the owner keeps
+        // reordering the entries.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
                 return;
@@ -226,8 +224,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`release`](Self::release), except that there is no
-    /// `barrier`.
+    /// The requirements are the same as for [`release`](Self::release), except that no `barrier` is
+    /// passed.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
@@ -245,8 +243,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
     /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
-    /// Nor is a pool moved if its thread has taken it during the call. Drop the released pools
-    /// after unlocking the registry.
+    /// A pool that its thread takes during the call is not moved. Drop the released pools after
+    /// unlocking the registry.
     ///
     /// # Safety
     ///
