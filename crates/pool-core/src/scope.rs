@@ -63,14 +63,14 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
-///   does not use its slot's block until the first push. The first push then hands out the block,
-///   as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
+///   does not use its slot's block until the first push. The first push hands out the block in the
+///   same way as an acquire. After the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
 ///   blocks in the same way as a growing vector. The closure passed to `keep` must work for any
 ///   lifetime of the inner scope. Therefore, only the array that the closure returns can outlive
 ///   the inner scope.
-/// - A box or an allocator owns memory that the cursor has moved past, as a view does. Memory freed
-///   by an allocator's collections is reused only by that allocator, and only at the end of its
-///   chunk. The scope's cursor never moves back over an allocator's chunk.
+/// - Like a view, a box or an allocator owns memory that the cursor has moved past. Memory freed by
+///   an allocator's collections is reused only by that allocator, and only at the end of its chunk.
+///   The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|

@@ -48,7 +48,7 @@ use crate::slot_ref::SlotRef;
 /// retains its existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
-/// The pool can then count the live bytes.
+/// This allows the pool to count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
@@ -103,9 +103,9 @@ pub struct Stack;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot, whose bytes all belong to one array.
+    /// A slot's block, whose bytes all belong to one array.
     Slot(Block),
-    /// The block of a stack's chunk, which several arrays may share.
+    /// A stack chunk's block, which several arrays may share.
     Stack(Block),
 }
 
@@ -145,8 +145,8 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 
     /// Returns `true` if blocks allocated with either context may be used and freed with the other
     /// without additional synchronization. If this method returns `true`, pools of the same thread
-    /// share memory when their scopes are nested. The default implementation returns `true` if
-    /// contexts have no state.
+    /// share memory when their scopes are nested. The default implementation returns `true` if the
+    /// backend's contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0

@@ -22,8 +22,8 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A value that is computed from the configuration and cached. Recomputing the value on every
-    /// cold acquire would cost about eleven instructions.
+    /// A cached value that is computed from the configuration. Recomputing the value on every cold
+    /// acquire would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
@@ -177,7 +177,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest number of slots and all peaks, as required by the `clear` method.
+    /// Resets the highest slot count and all peak values for the `clear` method.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();

@@ -1,6 +1,6 @@
 //! Defines the slot table, which contains the hot words of 31 slots, a sentinel, and the slots'
-//! cold records. This module also computes the address of a table from the address of any slot in
-//! the table.
+//! cold records. This module also contains functions that compute a table's address from the
+//! address of any of its slots.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -21,7 +21,7 @@ pub(super) const SLOTS: usize = 31;
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
+    /// The shape sets of the slots, each created when its slot is first acquired with a dynamic
     /// rank. The sets are stored in a separate array rather than in the records. With this layout,
     /// a cache hit computes the address of a slot's set with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
@@ -117,7 +117,7 @@ impl<B: PoolBackend> Table<B> {
     #[inline]
     pub(super) unsafe fn slot(table: NonNull<Self>, index: usize) -> NonNull<Slot<B>> {
         // SAFETY: `slots` is the first field of a `repr(C)` struct, so the table's address is the
-        // address of slot 0. The caller guarantees that `index` is within the array.
+        // address of slot 0. The caller guarantees that `index` is in bounds.
         unsafe { table.cast::<Slot<B>>().add(index) }
     }
 
@@ -132,7 +132,7 @@ impl<B: PoolBackend> Table<B> {
         let records = unsafe { &raw mut (*table.as_ptr()).records };
         // SAFETY: the pointer is derived from a non-null pointer.
         let first = unsafe { NonNull::new_unchecked(records.cast::<Record>()) };
-        // SAFETY: the caller guarantees that `index` is within the array.
+        // SAFETY: the caller guarantees that `index` is in bounds.
         unsafe { first.add(index) }
     }
 
@@ -152,7 +152,7 @@ impl<B: PoolBackend> Table<B> {
         // SAFETY: the pointer is derived from a non-null pointer.
         let first =
             unsafe { NonNull::new_unchecked(shapes.cast::<*mut ShapeSet<B::Descriptor>>()) };
-        // SAFETY: the caller guarantees that `index` is within the array.
+        // SAFETY: the caller guarantees that `index` is in bounds.
         unsafe { first.add(index) }
     }
 

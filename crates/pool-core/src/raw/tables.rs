@@ -26,7 +26,7 @@ impl<B: PoolBackend> State<B> {
         let count = self.tables.len();
         self.tables.make_room().map_err(no_memory)?;
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: index 0 refers to the first slot of the new table, which is live.
+        // SAFETY: the new table is live, and index 0 refers to its first slot.
         let first = unsafe { Table::slot(table, 0) };
         // SAFETY: `make_room` reserved capacity for the table, and the caller guarantees that no
         // other code has used that capacity.
@@ -67,8 +67,8 @@ impl<B: PoolBackend> State<B> {
     /// The pool must have more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
         // A table has the same address as its first slot, because `Table` is `repr(C)`. The address
-        // of that slot was derived from the table's allocation. SAFETY: the caller upholds the same
-        // contract.
+        // of that slot was derived from the table's allocation. SAFETY: the caller guarantees that
+        // the pool has more than `number` tables.
         unsafe { self.tables.get(number) }.cast()
     }
 

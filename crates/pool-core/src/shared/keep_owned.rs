@@ -124,7 +124,7 @@ impl<B: HostBackend> Scope<'_, B> {
         // caller guarantees that it holds the only view of the block. This call owns the spare
         // block, which has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
-        // SAFETY: the block was removed from its slot, and the block's size and its number of
+        // SAFETY: the block was removed from its slot. The block's size and its number of
         // uninitialized bytes come from the slot's record.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {

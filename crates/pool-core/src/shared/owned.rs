@@ -44,7 +44,7 @@ use crate::element::Element;
 ///    array (see the `store` module).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
-///    contents are recycled, each of its bytes that may be uninitialized is zeroed.
+///    contents are recycled, all bytes that may be uninitialized are zeroed.
 ///
 /// 4. Every view borrows its array.
 ///

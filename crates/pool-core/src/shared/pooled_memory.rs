@@ -2,8 +2,8 @@
 //! owned array is a pool that contains only this array and has its own context.
 //!
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
-//! that were enqueued before and after a change of the array's owner. The ordered uses also include
-//! work on other streams, and the release of the memory. Owned arrays need no additional ordering,
+//! that were enqueued before and after the array changed owners. The ordered uses also include work
+//! on other streams, and the release of the memory. Owned arrays need no additional ordering,
 //! because the pool already orders all uses. Only one thread uses an owned array at a time, because
 //! only one thread uses its pool at a time.
 

@@ -1,5 +1,6 @@
 //! Defines the state that is shared by all handles and arrays of a shared pool. The state consists
-//! of the shards and the counters. This module also moves blocks between the shards.
+//! of the shards and the counters. This module also contains the code that moves blocks between the
+//! shards.
 //!
 //! # The way of a block
 //!
@@ -60,7 +61,7 @@ const MAGAZINES: usize = 32;
 #[cfg(feature = "std")]
 const MAGAZINE_BLOCKS: usize = 16;
 
-/// The identity of a pool without magazines. No other pool has this identity.
+/// The identity of a pool without magazines. No pool with magazines has this identity.
 #[cfg(feature = "std")]
 const NO_MAGAZINES: u64 = 0;
 
@@ -430,8 +431,8 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Removes an idle block from the store, to replace a block of `bytes` bytes. The idle block
-    /// has the same class as the block that it replaces and is no larger.
+    /// Removes an idle block from the store to replace a block of `bytes` bytes. The idle block has
+    /// the same class as the block that it replaces and is no larger.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -608,7 +609,7 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
 unsafe fn own_magazine<'a, B: SharedBackend>(
     store: NonNull<Store<B>>,
 ) -> Option<Locked<'a, B::Memory>> {
-    // SAFETY: the caller guarantees that the store is live, and a store's identity never changes.
+    // SAFETY: the caller guarantees that the store is live. A store's identity never changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
     // SAFETY: the magazine belongs to this store, because no other store has the same identity. The
     // cell is the calling thread's cell.

@@ -51,7 +51,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
     // SAFETY: a block's address is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
     // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
-    // view of it is in use.
+    // view of the block is in use.
     unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
     chunk.block_bytes
 }
@@ -76,8 +76,8 @@ pub(super) fn lengthen<B: StackedBackend>(
 }
 
 /// Allocates a block of `generous` bytes. If the allocation fails, the function calls the backend's
-/// `settle` and then allocates a block of `needed` bytes. The block becomes a chunk, and `live` is
-/// the number of live bytes in earlier chunks.
+/// `settle` and then allocates a block of `needed` bytes. The block becomes a chunk. `live` is the
+/// number of live bytes in earlier chunks.
 ///
 /// # Errors
 ///

@@ -74,8 +74,8 @@ impl Chunks {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
-    /// Returns the address of the block that contains `address`. `address` must be an address of an
-    /// array.
+    /// Returns the address of the block that contains `address`. `address` must be the address of
+    /// an array.
     pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }

@@ -1,6 +1,6 @@
-//! Implements the cold function of a stack, which handles all rare cases of an acquire. The rare
-//! cases are the end of a chunk, an unsettled pool, a dirty range, and an enabled configuration
-//! mode. A single comparison diverts all of these cases to [`prepare`].
+//! Implements a stack's cold function, which handles all rare cases of an acquire. The rare cases
+//! are the end of a chunk, an unsettled pool, a dirty range, and an enabled configuration mode. A
+//! single comparison diverts all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -269,7 +269,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Allocates memory like [`grow`], for a pool that may have borrowed memory. The memory above the
+/// Allocates memory with [`grow`] for a pool that may have borrowed memory. The memory above the
 /// cursor in a borrowed chunk does not count toward the pool's limit. The pool no longer uses this
 /// memory after it has allocated another chunk.
 ///
@@ -384,7 +384,7 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must be newly allocated, must not yet be recorded, and must have no views. The pool
+/// The chunk must be newly allocated, must not yet be counted, and must have no views. The pool
 /// must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
@@ -427,7 +427,7 @@ unsafe fn put_in_order<B: StackedBackend>(
     while let Some(part) = state.armed.first_in(&armed) {
         let block = B::block_at(offset(span.start, part.start - start));
         // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees that no
-        // view of it exists.
+        // view of this part exists.
         unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -438,7 +438,7 @@ unsafe fn put_in_order<B: StackedBackend>(
         while let Some(part) = state.dirty.first_in(&range) {
             let at = offset(span.start, part.start - start);
             // SAFETY: this part of the span is in an allocated chunk, and the caller guarantees
-            // that no view of it exists.
+            // that no view of this part exists.
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
@@ -446,7 +446,7 @@ unsafe fn put_in_order<B: StackedBackend>(
     if state.config().poison && bytes > demand.kept_bytes {
         let at = offset(span.start, demand.kept_bytes);
         // SAFETY: the bytes after `kept_bytes` are in an allocated chunk, and the caller guarantees
-        // that no view of them exists.
+        // that no view of these bytes exists.
         unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
     }
     Ok(())

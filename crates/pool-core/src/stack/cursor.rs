@@ -1,5 +1,5 @@
-//! Defines the cursor of a stack, which consists of the next array's address and a pointer to the
-//! pool's state.
+//! Defines a stack's cursor, which consists of the next array's address and a pointer to the pool's
+//! state.
 
 use core::alloc::Layout;
 use core::cell::Cell;

@@ -141,9 +141,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// If the list contains one range too many, merges the two adjacent ranges that are separated
-    /// by the shortest gap. The bytes in the gap become dirty. This is harmless, because dirty
-    /// bytes are zeroed before they are read. No byte of `clean` becomes dirty.
+    /// Merges the two adjacent ranges with the shortest gap between them if the list contains one
+    /// range too many. The bytes in the gap become dirty. This is harmless, because dirty bytes are
+    /// zeroed before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;

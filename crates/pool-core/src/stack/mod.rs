@@ -15,7 +15,7 @@
 //!    an address that is no longer in a chunk. No array of the pool is below a stray cursor. A
 //!    chunk is freed only if all cursors that may still be used are at its start or in earlier
 //!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
-//!    cursor, because the bytes below a cursor in its chunk count as handed out.
+//!    cursor, because a chunk's bytes below a cursor count as handed out.
 //!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
 //!    consists of the remainder of the cursor's chunk and all later chunks. Only this memory is
@@ -33,7 +33,7 @@
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
 //!    becomes settled when it borrows its only chunk while no cursor is in use. The pool is marked
 //!    as unsettled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
-//!    pool, and the first acquire of the next pass then merges the chunks.
+//!    pool, in which case the first acquire of the next pass merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.

@@ -1,5 +1,4 @@
-//! Defines the single word that represents a stacked pool, which is the address of the pool's
-//! state.
+//! Defines a stacked pool's root, a single word that contains the address of the pool's state.
 
 use core::cell::Cell;
 use core::fmt;

@@ -16,12 +16,12 @@ const EXCESS_DIVISOR: usize = 32;
 
 /// Merges the chunks of a pool into one chunk that is large enough for the peak live bytes. A
 /// single chunk that is too large is also replaced with one of this size. If the new chunk cannot
-/// be allocated, the chunks do not change. If the pool then has exactly one chunk, it becomes
-/// settled.
+/// be allocated, the chunks do not change. If the pool has exactly one chunk after the merge, it
+/// becomes settled.
 ///
 /// # Safety
 ///
-/// No view of the pool may be in use, and no cursor in a chunk of the pool may be used again.
+/// None of the pool's views may be in use, and no cursor in any of its chunks may be used again.
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // If the pool is busy, one of its own operations is in progress.
     let Some(busy) = state.busy() else { return };
@@ -69,7 +69,7 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
 
 /// # Safety
 ///
-/// No view or cursor of the pool may be in use, and the pool must be marked as busy.
+/// None of the pool's views or cursors may be in use, and the pool must be marked as busy.
 unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let (count, capacity) = state.with_chunks(|chunks| {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))

@@ -152,8 +152,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
-/// Returns the set for an offset. The function returns the first set at or above the offset, which
-/// is always idle. If no set is at or above the offset, the function creates one.
+/// Returns the set for an offset. The function returns the first set at or above the offset. This
+/// set is always idle. If no set is at or above the offset, the function creates one.
 ///
 /// # Errors
 ///

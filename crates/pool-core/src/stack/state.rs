@@ -68,7 +68,7 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the whole capacity of the last grown vector, and the
+    /// The number of live bytes including the most recently grown vector's whole capacity, and the
     /// position of the cursor after that vector. The vector may not use its full capacity, so these
     /// bytes are counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
@@ -201,7 +201,7 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        // In a busy pool, `end` and `written_end` are null, as in `set_ends`.
+        // In a busy pool, `end` and `written_end` are null, and `set_ends` keeps them null.
         self.is_lean.set(false);
         self.end.set(null_mut());
         self.written_end.set(null_mut());
@@ -314,9 +314,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the assumed start offset of a new chunk. Arrays in the
-    /// new chunk have the same padding as arrays at that offset, so the merged chunk requires no
-    /// more bytes than were counted.
+    /// Rounds the number of live bytes up to a multiple of `most_aligned`, the offset at which a
+    /// new chunk is assumed to start. Arrays in the new chunk have the same padding as arrays at
+    /// that offset, so the merged chunk requires no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }

@@ -96,8 +96,8 @@ pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used only while it is locked. The registry accesses only atomics of other
-// threads, data protected by the lock, and pools that the module's protocol has transferred to the
+// SAFETY: the registry is used only while it is locked. The registry accesses only other threads'
+// atomics, data protected by the lock, and pools that the module's protocol has transferred to the
 // registry. The bound ensures that pools may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
@@ -120,14 +120,14 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first = record.as_ptr();
     }
 
-    /// Adds an entry to the record of the thread that created it.
+    /// Adds an entry to the record of the thread that created the entry.
     ///
     /// # Safety
     ///
     /// The record must be in this registry, and the entry must not be in any registry. The entry
     /// must never be put into any list except the record's list.
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
-        // SAFETY: a record of this registry is live, and is used only while the registry is locked.
+        // SAFETY: records in this registry are live and are used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
         // SAFETY: an entry exists while a `HeldPool` holds it.
         unsafe { held.entry.as_ref() }.sibling.set(record.entries);
@@ -142,7 +142,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// The record must be in this registry.
     pub unsafe fn configure(&mut self, record: NonNull<ThreadRecord<B>>, config: PoolConfig) {
-        // SAFETY: a record of this registry is live, and is used only while the registry is locked.
+        // SAFETY: records in this registry are live and are used only while the registry is locked.
         unsafe { (*record.as_ptr()).config = config };
     }
 
@@ -161,14 +161,14 @@ impl<B: PoolBackend> ThreadLists<B> {
                 return;
             }
             if at == record.as_ptr() {
-                // SAFETY: a record of this registry is live.
+                // SAFETY: records in this registry are live.
                 let next = unsafe { (*at).next };
                 // SAFETY: `place` is the address of either the registry's first link or a link in a
                 // live record.
                 unsafe { *place = next };
                 return;
             }
-            // SAFETY: `at` is a record of this registry and is therefore live.
+            // SAFETY: `at` is a record in this registry and is therefore live.
             place = unsafe { &raw mut (*at).next };
         }
     }
@@ -177,8 +177,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
         let mut next = self.first.cast_const();
         core::iter::from_fn(move || {
-            // SAFETY: a record of this registry is live, and only methods with `&mut self` change
-            // it.
+            // SAFETY: records in this registry are live, and only methods with `&mut self` change
+            // them.
             let record = unsafe { next.as_ref() }?;
             next = record.next.cast_const();
             Some(record)
@@ -309,8 +309,8 @@ impl<B: PoolBackend> ThreadLists<B> {
 
 /// Returns `true` if the entry's pool holds blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
-    // SAFETY: an entry always contains the root of a live pool, which is replaced and dropped only
-    // while the registry is locked.
+    // SAFETY: an entry always contains the root of a live pool. The pool is replaced and dropped
+    // only while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
     // SAFETY: the pool of an entry is live while the registry is locked, and `shared_numbers` reads
     // only atomics in its state.
