@@ -147,7 +147,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// handed out. In a stack, the method frees all chunks that follow this scope's chunk. The
     /// method also returns the unused pages of this scope's chunk to the system (see
     /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method does nothing if it is
-    /// called by code that runs within another operation of the pool (see
+    /// called during another operation on the same pool (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
@@ -157,14 +157,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// sizes of the new blocks are based on the lengths acquired since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
     /// the first call replaces no blocks and only starts sampling (see [`Compaction`]). This method
-    /// does nothing if it is called by code that runs within another operation of the pool.
+    /// does nothing if it is called during another operation on the same pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
     /// Starts sampling the lengths requested by acquires, for a later call to
-    /// [`compact`](Self::compact). This method does nothing if it is called by code that runs
-    /// within another operation of the pool.
+    /// [`compact`](Self::compact). This method does nothing if it is called during another
+    /// operation on the same pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

@@ -54,7 +54,7 @@ impl<B> SlotRef<B> {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
     }
 
-    /// Returns the address of a stacked pool's state if the reference was created for one.
+    /// Returns the address of a stacked pool's state if this reference refers to one.
     #[inline(always)]
     pub(crate) fn stack(self) -> Option<NonNull<()>> {
         let address = self.slot.addr().get();

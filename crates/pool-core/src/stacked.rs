@@ -144,7 +144,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
     /// Returns `true` if blocks allocated with either context may be used and freed with the other
-    /// without additional synchronization. If this method returns `true`, pools of the same thread
+    /// without additional synchronization. If this method returns `true`, pools on the same thread
     /// share memory when their scopes are nested. The default implementation returns `true` if the
     /// backend's contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
@@ -172,14 +172,15 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns a block's whole pages at or after the byte offset `from` to the system. The
-    /// addresses of those pages stay valid. Returns the number of bytes that were released, or 0 if
-    /// the system does not support this operation. The bytes remain initialized after this call.
+    /// Releases a block's whole pages at or after the byte offset `from` and returns their memory
+    /// to the system. The addresses of those pages stay valid. Returns the number of bytes that
+    /// were released, or 0 if the system does not support this operation. The bytes remain
+    /// initialized after this call.
     ///
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](PoolBackend::allocate) for the same context
-    /// and the same `bytes` and must not have been freed. No view of the bytes at or after `from`
+    /// and the same `bytes`, and must not have been freed. No view of the bytes at or after `from`
     /// may exist.
     unsafe fn discard(
         context: &Self::Context,

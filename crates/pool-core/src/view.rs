@@ -154,8 +154,8 @@ pub trait PoolView: Sized {
 /// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
 /// type.
 ///
-/// Writes that use these methods take effect after all work that was previously enqueued on the
-/// elements. Work that is enqueued on the elements later runs after the writes.
+/// Writes made with these methods take effect after all work previously enqueued on the elements.
+/// Work that is subsequently enqueued on the elements runs after the writes.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.

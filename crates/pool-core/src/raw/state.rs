@@ -29,8 +29,8 @@ pub struct State<B: PoolBackend> {
     last_serial: Cell<u64>,
     /// The mark that is set while one of this pool's operations may run user code (invariant 9).
     busy: BusyMark,
-    /// The address of the first slot of each table. A table's address is also the address of its
-    /// first slot.
+    /// The address of each table's first slot. A table's address is also the address of its first
+    /// slot.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -101,7 +101,7 @@ impl<B: PoolBackend> State<B> {
         serial
     }
 
-    /// Replaces the configuration with one that has been validated.
+    /// Replaces the configuration with a validated one.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());
@@ -142,8 +142,8 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Records that slot `number` is about to be handed out. If an unusually large number of slots
-    /// is handed out, the method emits a warning.
+    /// Records that slot `number` is about to be handed out. The method emits a warning if an
+    /// unusually large number of slots is handed out.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {

@@ -160,7 +160,7 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `slot` must be a slot or sentinel of a table.
+    /// `slot` must be a slot or sentinel in a table.
     #[inline]
     pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);

@@ -34,8 +34,8 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Returns the first slot of the table after `table`. If `table` is the last table, the method
-    /// creates another table.
+    /// Returns the first slot of the table that follows `table`. If `table` is the last table, the
+    /// method creates another table.
     ///
     /// # Safety
     ///
@@ -91,8 +91,8 @@ impl<B: PoolBackend> State<B> {
     ///
     /// `number` must be less than [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        // SAFETY: each table has `SLOTS` slots, and the caller guarantees that the slot exists, so
-        // its table exists.
+        // SAFETY: the caller guarantees that the slot exists. Its table therefore also exists,
+        // because each table has `SLOTS` slots.
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };

@@ -15,7 +15,8 @@ pub(crate) struct Slot<B: PoolBackend> {
 pub(super) struct Record {
     /// The size of the slot's block in bytes, or 0 if the slot has no block.
     pub(super) real: usize,
-    /// The serial of the dynamic pool's handle for this slot, or 0 if the slot has no handle.
+    /// The serial number of the dynamic pool's handle for this slot, or 0 if the slot has no
+    /// handle.
     pub(super) serial: u64,
     /// The number of elements in the array that the dynamic pool stores in the slot.
     pub(super) length: usize,

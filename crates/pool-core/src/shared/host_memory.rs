@@ -199,7 +199,7 @@ where
     #[inline]
     unsafe fn view<T: Element>(&self, name: NonNull<T>, length: usize) -> B::ViewRef<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: host backends ignore the `SlotRef` of a view, so this reference is never used.
+        // SAFETY: host backends ignore a view's `SlotRef`, so this reference is never used.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. The block remains allocated while `self` is borrowed, and all other views of it
@@ -210,7 +210,7 @@ where
     #[inline]
     unsafe fn view_mut<T: Element>(&mut self, name: NonNull<T>, length: usize) -> B::View<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: host backends ignore the `SlotRef` of a view, so this reference is never used.
+        // SAFETY: host backends ignore a view's `SlotRef`, so this reference is never used.
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
         // SAFETY: the caller guarantees that the block contains an array of `length` valid
         // elements. No other view of the block exists, because `self` is borrowed exclusively.

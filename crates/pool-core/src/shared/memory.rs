@@ -25,7 +25,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// The state that allows any thread to allocate memory.
     type Origin: Send + Sync + 'static;
 
-    /// Creates the origin of a pool's memory from a context.
+    /// Uses a context to create the origin of a pool's memory.
     fn origin(context: Self::Context) -> Self::Origin;
 
     /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier

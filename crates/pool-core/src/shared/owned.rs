@@ -12,7 +12,7 @@ use super::memory::{OwnedMemory, SharedBackend};
 use super::store::{BlockRecord, Store, give_back};
 use crate::element::Element;
 
-/// An array of a [`SharedPool`](crate::SharedPool) that owns its memory.
+/// An array that was acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
 ///
 /// An `Owned` array borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the
 /// host, the array dereferences to a slice and is `Sync` if `T` is. On every backend,

@@ -60,7 +60,7 @@ const LOCKED: usize = 1;
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
-    /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
+    /// The owner's [`ThreadCell`] (which is never freed), or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
     /// A word in which each bit represents one list and is set if that list contains a block.

@@ -1,4 +1,4 @@
-//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
+//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop the pool's arrays.
 
 use alloc::sync::Arc;
 use core::fmt;

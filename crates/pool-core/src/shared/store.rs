@@ -101,8 +101,8 @@ pub(super) struct Store<B: SharedBackend> {
     /// The peak number of live bytes. The live bytes are measured when the pool is about to grow.
     peak_live: AtomicUsize,
     growths: AtomicUsize,
-    /// The number of magazines with an owner, as of the last time that a magazine was claimed. Each
-    /// magazine that has an owner increases the slack.
+    /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
+    /// that has an owner increases the slack.
     owners: AtomicUsize,
     /// The number of acquires for which neither the magazine nor the first common shard contained a
     /// suitable block.
@@ -306,7 +306,7 @@ impl<B: SharedBackend> Store<B> {
             .or_else(|| self.find_in_magazines(larger))
     }
 
-    /// Searches the common shards whose locks are free for an idle block.
+    /// Searches for an idle block in the common shards whose locks are free.
     fn find(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.commons.iter().filter(|common| common.may_have(classes)).find_map(|common| {
             // SAFETY: the store is live while `self` is borrowed.
@@ -314,8 +314,8 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Searches the magazines of all threads for an idle block. The search executes a barrier for
-    /// each magazine that may contain a suitable block.
+    /// Searches all threads' magazines for an idle block. The search executes a barrier for each
+    /// magazine that may contain a suitable block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
             .iter()
@@ -421,8 +421,8 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Creates a record for a block from outside the store and counts the block as live. The bytes
-    /// of the block must have been [reserved](Self::reserve).
+    /// Creates a record for a block that comes from outside the store and counts the block as live.
+    /// The bytes of the block must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -488,7 +488,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Closes all shards and counts the live arrays and the caller as the closed store's users.
-    /// Returns `false` if a magazine cannot be locked because the barrier failed to execute. If the
+    /// Returns `false` if a magazine cannot be locked because the barrier was not executed. If the
     /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
         // SAFETY: the store is live while `self` is borrowed.

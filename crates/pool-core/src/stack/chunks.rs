@@ -1,4 +1,4 @@
-//! Defines the chunks of a stack, in the order in which the arrays of a pass use them.
+//! Defines the list of a stack's chunks, in the order in which a pass uses them.
 
 use alloc::vec::Vec;
 use core::ops::Range;

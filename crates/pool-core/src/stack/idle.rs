@@ -8,9 +8,9 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's chunk. If no array of the pool is live, the cursor's chunk
-/// is also freed. If any array is live, the unused pages of the cursor's chunk are returned to the
-/// operating system. If the pool is busy, the function does not free anything.
+/// Frees the chunks after the cursor's chunk. If none of the pool's arrays is live, the cursor's
+/// chunk is also freed. If any array is live, the unused pages of the cursor's chunk are returned
+/// to the operating system. If the pool is busy, the function does not free anything.
 ///
 /// # Safety
 ///
@@ -28,7 +28,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     });
     let keep = first.max(least);
     if first == 0 {
-        // No array of the pool is live when this code runs.
+        // None of the pool's arrays is live when this code runs.
         state.forget_needs();
     }
     // SAFETY: the caller guarantees that no view of memory at or above the cursor exists, and the
@@ -46,7 +46,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns to the operating system all whole pages after the cursor in the cursor's chunk. Returns
+/// Returns the whole pages after the cursor in the cursor's chunk to the operating system. Returns
 /// the number of bytes in these pages. The chunk and its dirty ranges do not change, because the
 /// bytes of a released page are still initialized.
 ///

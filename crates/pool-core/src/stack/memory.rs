@@ -1,4 +1,4 @@
-//! Defines the memory in a stack that was reserved for one array.
+//! Defines the memory that is reserved for one array in a stack.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -4,7 +4,7 @@
 //! because the outer scope has its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the remainder of a chunk that
-//! belongs to another pool of the same thread. The other pool's chunk ends at the start of the
+//! belongs to another pool on the same thread. The other pool's chunk ends at the start of the
 //! borrowed chunk (see the `loans` module). Nested thread-local scopes share one stack, because
 //! pools borrow chunks from each other (see the `nesting` module).
 //!
@@ -12,7 +12,7 @@
 //!
 //! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. A cursor
 //!    address in a chunk is between the chunk's start and end. A stray address is either `STRAY` or
-//!    an address that is no longer in a chunk. No array of the pool is below a stray cursor. A
+//!    an address that is no longer in a chunk. None of the pool's arrays is below a stray cursor. A
 //!    chunk is freed only if all cursors that may still be used are at its start or in earlier
 //!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
 //!    cursor, because a chunk's bytes below a cursor count as handed out.
@@ -72,7 +72,8 @@
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so
 //!     any acquire whose memory contains that byte calls the cold function. If a chunk is freed,
-//!     the backend's `free` takes effect after all work on its armed bytes.
+//!     the backend's `free` takes effect only after all work on the chunk's armed bytes has
+//!     finished.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

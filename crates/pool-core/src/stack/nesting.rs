@@ -1,7 +1,7 @@
 //! Implements the chain of a thread's pools that are in use at the same time. The chain is ordered
 //! from the outermost pool to the innermost pool. The chain contains the pools in the order in
 //! which they came into use. A pool that comes into use borrows memory from the innermost pool, so
-//! all nested scopes of a thread share one stack.
+//! all of a thread's nested scopes share one stack.
 //!
 //! # What a pool holds
 //!
@@ -13,8 +13,8 @@
 //! identical, the thread uses a single chunk. This chunk belongs to the outermost pool and is as
 //! large as the peak number of live bytes.
 //!
-//! If the scope of an outer pool stays open, that pool does not begin another pass and cannot merge
-//! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
+//! If an outer pool's scope stays open, that pool does not begin another pass and cannot merge its
+//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
 //! pass allocates memory.
 //!
 //! # Why this is sound
@@ -136,7 +136,7 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees all chunks of a pool and reserves capacity in its list for a borrowed chunk. If the host
+/// Frees all of a pool's chunks and reserves capacity in its list for a borrowed chunk. If the host
 /// cannot allocate the memory, the list's capacity does not change.
 ///
 /// # Safety

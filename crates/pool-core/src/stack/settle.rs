@@ -14,9 +14,9 @@ const SLACK_DIVISOR: usize = 64;
 /// replaces it.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges the chunks of a pool into one chunk that is large enough for the peak live bytes. A
-/// single chunk that is too large is also replaced with one of this size. If the new chunk cannot
-/// be allocated, the chunks do not change. If the pool has exactly one chunk after the merge, it
+/// Merges a pool's chunks into one chunk that is large enough for the peak live bytes. A single
+/// chunk that is too large is also replaced with one of this size. If the new chunk cannot be
+/// allocated, the chunks do not change. If the pool has exactly one chunk after the merge, it
 /// becomes settled.
 ///
 /// # Safety

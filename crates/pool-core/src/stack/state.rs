@@ -69,8 +69,8 @@ pub struct StackState<B: StackedBackend> {
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
     /// The number of live bytes including the most recently grown vector's whole capacity, and the
-    /// position of the cursor after that vector. The vector may not use its full capacity, so these
-    /// bytes are counted only when another value becomes live or the next pass begins.
+    /// position of the cursor after that vector. A vector may not use its full capacity, so the
+    /// whole capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -314,9 +314,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to a multiple of `most_aligned`, the offset at which a
-    /// new chunk is assumed to start. Arrays in the new chunk have the same padding as arrays at
-    /// that offset, so the merged chunk requires no more bytes than were counted.
+    /// Rounds the number of live bytes up to a multiple of `most_aligned`. A new chunk is assumed
+    /// to start at this offset. Arrays in the new chunk have the same padding as arrays at that
+    /// offset, so the merged chunk requires no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -334,7 +334,7 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard starts using the pool, for the warning that debug builds emit.
+    /// Records that a guard has started using the pool, for the warning that debug builds emit.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]

@@ -120,7 +120,7 @@ impl Past {
         self.peak.set(0);
     }
 
-    /// Returns the combined statistics of the entry's pool and the pools that it has replaced.
+    /// Returns the combined statistics of the entry's pool and of the pools that preceded it.
     pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
         let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
         stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
@@ -235,9 +235,9 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: the pool of this entry has entered the chain. The pool is live, because a
-        // replaced pool is freed only after its entry has been put back into its list. All scopes
-        // of the handle have ended.
+        // SAFETY: this entry's pool has entered the chain. The pool is live, because a replaced
+        // pool is freed only after its entry has been put back into its list. All scopes of the
+        // handle have ended.
         unsafe { root.leave(innermost) }
     }
 
@@ -271,7 +271,7 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the combined statistics of the pool and the pools that it has replaced.
+    /// Returns the combined statistics of the pool and of the pools that preceded it in the entry.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.entry().past.with(self.pool().stats())

@@ -142,7 +142,8 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// `f` must not move a [`HeldPool`] out of its reference and must not swap it with another one.
+    /// `f` must not move the [`HeldPool`] out of the reference that it receives, and must not swap
+    /// it with another one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -188,7 +189,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 }
 
-/// Entries that have been removed from their list while they are being visited. When this value is
+/// Entries that are removed from their list while they are being visited. When this value is
 /// dropped, the entries are put back in front of all entries that were added during the visit.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,

@@ -210,7 +210,7 @@ impl<B: PoolBackend> ThreadLists<B> {
                 // and dropped only while the registry is locked.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: the pool of an entry is live while the registry is locked, and
+                // SAFETY: an entry's pool is live while the registry is locked, and
                 // `shared_numbers` reads only atomics in its state.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
@@ -312,8 +312,8 @@ fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always contains the root of a live pool. The pool is replaced and dropped
     // only while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: the pool of an entry is live while the registry is locked, and `shared_numbers` reads
-    // only atomics in its state.
+    // SAFETY: an entry's pool is live while the registry is locked, and `shared_numbers` reads only
+    // atomics in its state.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
