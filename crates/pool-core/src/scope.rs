@@ -56,11 +56,11 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   records how many bytes of the slot may become uninitialized. The pool zeroes all bytes that
 ///   may be uninitialized before it next hands out the slot with recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
-///   once. Closures and the backend's writes run after the cursor has moved past the slot. While a
+///   once. Closures and backend writes run only after the cursor has moved past the slot. While a
 ///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber, or the backend) may
-///   run and may hold the same scope. While user code runs, the pool is marked as busy and its next
-///   slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim` free
-///   nothing.
+///   run and may have access to the same scope. While user code runs, the pool is marked as busy
+///   and its next slot has a recorded capacity of zero. As a result, acquires fail and calls to
+///   `trim` free nothing.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the

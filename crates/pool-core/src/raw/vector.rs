@@ -58,9 +58,9 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
-        // SAFETY: the elements are still unchanged in the block that was previously the slot's
-        // block. The slot's current block has room for `capacity` elements, and no view of it
-        // exists. `T` is `Copy`.
+        // SAFETY: the elements are still intact in the block that previously belonged to the slot.
+        // The slot's current block has room for `capacity` elements, and no view of it exists. `T`
+        // is `Copy`.
         unsafe { to.copy_from_nonoverlapping(from, vector.length) };
     }
     Ok(VectorMemory { capacity, ..vector })

@@ -220,7 +220,7 @@ where
 
 /// A host backend whose arrays can be owned.
 ///
-/// Every such backend implements this trait automatically. The trait is a shorthand for the bounds
+/// Every such backend implements this trait automatically. The trait is shorthand for the bounds
 /// that methods for host memory require.
 pub trait SharedHostBackend:
     SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>

@@ -15,7 +15,7 @@ use crate::element::Element;
 /// An array that was acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
 ///
 /// An `Owned` array borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the
-/// host, the array dereferences to a slice and is `Sync` if `T` is. On every backend,
+/// host, the array dereferences to a slice, and it is `Sync` if `T` is. On every backend,
 /// [`view`](Self::view) and [`view_mut`](Self::view_mut) return views of the array.
 ///
 /// If an array is forgotten, its block is leaked, and the pool counts the array as live forever.
@@ -40,8 +40,8 @@ use crate::element::Element;
 /// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
 ///    array only while a shard is locked.
 ///
-/// 2. A shard, an origin, and a configuration live for as long as their pool has any handle or
-///    array (see the `store` module).
+/// 2. A shard, an origin, and a configuration remain live for as long as their pool has a handle or
+///    an array (see the `store` module).
 ///
 /// 3. Only arrays of [`PodElement`](crate::PodElement)s receive recycled contents. Before a block's
 ///    contents are recycled, all bytes that may be uninitialized are zeroed.

@@ -149,8 +149,8 @@ impl Classes {
 /// A shard that only the calling thread can access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard. The word is either the shard's lock or the
-    /// cell of the shard's owner.
+    /// The word that is set to 0 to release the shard. The word is either the shard's lock or its
+    /// owner's cell.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }

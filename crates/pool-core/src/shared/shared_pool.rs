@@ -264,7 +264,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
     /// have any type that is [`Copy`].
     ///
-    /// If values of the type may have padding, the block is marked, as described in the
+    /// If values of the type may contain padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
     /// marked block before next handing it out as an array with recycled contents.
     ///

@@ -342,7 +342,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(place.fill(bytes, memory))
     }
 
-    /// Allocates memory. If the allocation fails, the method frees all idle blocks and tries again
+    /// Allocates memory. If the allocation fails, the method frees all idle blocks and retries
     /// once.
     fn allocate(&self, bytes: usize) -> Result<B::Memory, PoolError<B::Error>> {
         #[cfg(feature = "tracing")]
@@ -597,8 +597,8 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Marks the calling thread's magazine in a store as being in use and returns it. Returns `None` if
-/// the thread has no magazine in the store.
+/// Marks the calling thread's magazine in a store as in use and returns it. Returns `None` if the
+/// thread has no magazine in the store.
 ///
 /// # Safety
 ///

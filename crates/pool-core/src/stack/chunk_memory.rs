@@ -32,7 +32,7 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 
 /// Frees a chunk that was removed from the list and returns its size in bytes. Instead of being
 /// freed, a lent chunk is transferred to its borrower, and a borrowed chunk is returned to its
-/// lender. The function returns 0 for a lent or a borrowed chunk.
+/// lender. The function returns 0 for a lent or borrowed chunk.
 ///
 /// # Safety
 ///

@@ -307,10 +307,10 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 }
 
 /// Allocates a chunk that follows the cursor's chunk. The new chunk is as large as all of the
-/// pool's memory combined. The chunk therefore doubles the pool's memory. If that size cannot be
-/// allocated, the chunk is exactly large enough for the demand. All later chunks are freed before
-/// the new chunk is allocated. If memory is still insufficient and the first chunk contains no
-/// array, the first chunk is also freed.
+/// pool's memory combined. The chunk therefore doubles the pool's memory. If a chunk of that size
+/// cannot be allocated, the new chunk is exactly large enough for the demand. All later chunks are
+/// freed before the new chunk is allocated. If memory is still insufficient and the first chunk
+/// contains no array, the first chunk is also freed.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use core::ops::Range;
 
 /// The maximum number of ranges that are stored separately. If there are more ranges, some are
-/// merged, and later acquires zero slightly more memory.
+/// merged, so later acquires must zero slightly more memory.
 const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.

@@ -212,7 +212,7 @@ impl<B: StackedBackend> StackState<B> {
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
         // Every operation that changes the chunks, the counters, the ranges, or the modes calls
-        // this method, so the flag is cleared here.
+        // this method, so `is_lean` is cleared here.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;

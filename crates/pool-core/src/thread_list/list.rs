@@ -83,8 +83,8 @@ impl<B: PoolBackend> ThreadList<B> {
         Some(held)
     }
 
-    /// Marks a new pool as being in use, as if it had been taken from the list. The caller will put
-    /// the pool into the list later.
+    /// Marks a new pool as in use, as if it had been taken from the list. The caller will put the
+    /// pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
