@@ -23,8 +23,8 @@ impl<B: HostBackend> Scope<'_, B> {
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
     /// backend's context must also be `()`, as it is for host memory. If the slice is not copied,
     /// its block moves to `pool`, and an idle block from `pool` replaces it in the slot. A loop
-    /// that keeps arrays allocates nothing if those arrays are eventually dropped. The owned array
-    /// occupies the whole block that was moved.
+    /// that calls this method allocates nothing if the returned arrays are eventually dropped. The
+    /// owned array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

@@ -37,7 +37,7 @@ impl<M> RecordPlace<M> {
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Creates the record of a block whose size is counted as `bytes` bytes.
+    /// Creates the record of a block that counts as `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });

@@ -100,7 +100,7 @@ impl<M> Shard<M> {
         }
     }
 
-    /// Returns the number of arrays acquired minus the number of arrays returned, and the same
+    /// Returns the number of arrays acquired minus the number returned, and the corresponding
     /// difference in bytes. Both differences may wrap around.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))

@@ -9,8 +9,7 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees all chunks except the first `keep` chunks. Returns the numbers of bytes and chunks that
-/// were freed.
+/// Frees all chunks except the first `keep` chunks. Returns how many bytes and chunks were freed.
 ///
 /// # Safety
 ///

@@ -255,8 +255,7 @@ unsafe fn find<B: StackedBackend>(
             }
         }
         let live = live_at(chunks, position, at);
-        // A later chunk contains no arrays, because the cursor is in an earlier chunk (invariant
-        // 2).
+        // Later chunks contain no arrays, because the cursor is in an earlier chunk (invariant 2).
         let next = chunks.get_mut(position.map_or(0, |position| position + 1))?;
         let span = fit::<B>(next, next.start, bytes, align)?;
         next.live_before = state.live_before_chunk(live);

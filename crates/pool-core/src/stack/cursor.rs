@@ -179,7 +179,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let state = self.pool();
         state.forget_capacity(old.next, next);
         // SAFETY: the address is within the vector's memory, at or above the end of the elements.
-        // No other array has been acquired after the vector.
+        // The vector is the most recently acquired array.
         unsafe { self.set(next) };
     }
 

@@ -7,7 +7,7 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that one pool collects about the passes in which it grew. The pool's warning is created
+/// The data that a pool collects about the passes in which it grew. The pool's warning is created
 /// from this data.
 pub(super) struct GrowthReport {
     /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
@@ -16,7 +16,7 @@ pub(super) struct GrowthReport {
     /// Counts the times that guards have used the pool and the consecutive uses in which it grew. A
     /// guard may begin several passes during one use of the pool.
     entries: Streak,
-    /// The address where a call was about to acquire memory, and the location of that call.
+    /// The address at which a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }

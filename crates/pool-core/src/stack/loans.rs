@@ -165,11 +165,10 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // The usual state of the lender is that `end` and `written_end` are at the start of the lent
-    // memory and no bytes are dirty.
+    // In the lender's usual state, `end` and `written_end` are at the start of the lent memory and
+    // no bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // The usual state of the borrower is that no live bytes have been counted and no bytes are
-    // dirty.
+    // In the borrower's usual state, no live bytes have been counted and no bytes are dirty.
     let is_unchanged = state.is_lean.get()
         || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
     if !is_lender || !is_plain || !is_unchanged || links.borrower.get().is_some() {

@@ -182,7 +182,7 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Returns the root of the pool. The load is executed after the store that removed the entry
     /// from its list, as the [protocol](super) requires. The load has acquire ordering, so this
-    /// thread sees the writes of a thread that stored this pool in the entry.
+    /// thread sees the writes made by the thread that stored this pool in the entry.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);

@@ -220,7 +220,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// Returns the number of idle entries with a retired pool or with a pool that holds blocks.
+    /// Returns the number of idle entries that have a retired pool or a pool that holds blocks.
     ///
     /// # Safety
     ///
