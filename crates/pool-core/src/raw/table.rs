@@ -23,7 +23,7 @@ pub(super) struct Table<B: PoolBackend> {
     slots: [Slot<B>; SLOTS + 1],
     /// The shape sets of the slots, each created when its slot is first acquired with a dynamic
     /// rank. The sets are stored in a separate array rather than in the records. With this layout,
-    /// a cache hit computes the address of a slot's set with a single shift.
+    /// a single shift computes the address of a slot's set on a cache hit.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.

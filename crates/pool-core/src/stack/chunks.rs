@@ -140,7 +140,7 @@ impl Chunks {
         debug_assert!(self.len() == 0 && self.has_room(), "the caller's promise");
         // SAFETY: the caller guarantees that the list has capacity for one chunk.
         unsafe { self.0.as_mut_ptr().write(chunk) };
-        // SAFETY: the first chunk was just written, and the caller guarantees a capacity of at least
+        // SAFETY: the first chunk was just written, and the caller guarantees capacity for at least
         // one chunk.
         unsafe { self.0.set_len(1) };
     }

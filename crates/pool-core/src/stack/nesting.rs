@@ -158,8 +158,8 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 /// # Safety
 ///
 /// The requirements are the same as for [`enter`], except that the pool at `root` must be in a
-/// chain and `outer` must be that pool's next outer pool. No view or cursor of the pool may be in
-/// use.
+/// chain and `outer` must be that pool's next outer pool. None of the pool's views or cursors may
+/// be in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
