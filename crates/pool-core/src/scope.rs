@@ -94,7 +94,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
-    /// The scope is covariant in `'s`, because `'s` occurs only in types that the scope hands out.
+    /// The scope is covariant in `'s` because `'s` occurs only in types that the scope hands out.
     pool: PhantomData<&'s ()>,
 }
 

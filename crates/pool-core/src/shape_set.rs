@@ -108,7 +108,7 @@ fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     };
     let rank = own.len();
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        // The comparison starts with the last axis, because counting down to zero requires no
+        // The comparison starts with the last axis because counting down to zero requires no
         // additional comparison.
         return (0..rank).rev().all(same);
     }

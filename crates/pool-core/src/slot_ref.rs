@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 /// pool refers to the pool rather than to a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
-    /// The type is invariant in `B`, because the type of the memory at the address depends on the
+    /// The type is invariant in `B` because the type of the memory at the address depends on the
     /// backend.
     backend: PhantomData<fn(B) -> B>,
 }

@@ -80,8 +80,8 @@ impl<B: HostBackend> Scope<'_, B> {
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }
-        // SAFETY: the slice is still valid, because nothing has been moved, acquired, or freed
-        // since `body` returned it.
+        // SAFETY: the slice is still valid because nothing has been moved, acquired, or freed since
+        // `body` returned it.
         let source = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
         Ok(pool.try_take_with(length, |index| source[index])?)
     }

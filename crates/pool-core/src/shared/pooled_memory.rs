@@ -4,7 +4,7 @@
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
 //! that were enqueued before and after the array changed owners. The ordered uses also include work
 //! on other streams, and the release of the memory. Owned arrays need no additional ordering,
-//! because the pool already orders all uses. Only one thread uses an owned array at a time, because
+//! because the pool already orders all uses. Only one thread uses an owned array at a time because
 //! only one thread uses its pool at a time.
 
 use core::fmt;

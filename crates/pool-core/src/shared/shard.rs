@@ -56,7 +56,7 @@ const LOCKED: usize = 1;
 /// A set of idle blocks, together with counters for the arrays acquired from this shard and
 /// returned to it.
 ///
-/// The type is aligned to two cache lines, because processors fetch cache lines in pairs.
+/// The type is aligned to two cache lines because processors fetch cache lines in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
@@ -66,7 +66,7 @@ pub(super) struct Shard<M> {
     /// A word in which each bit represents one list and is set if that list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
-    /// around, because an array may be returned to another shard.
+    /// around because an array may be returned to another shard.
     arrays: AtomicUsize,
     /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
     /// around.

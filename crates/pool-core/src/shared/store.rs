@@ -500,7 +500,7 @@ impl<B: SharedBackend> Store<B> {
         if magazines.iter().any(Option::is_none) {
             return false;
         }
-        // The sum is exact, because every array is counted in a shard and all shards are locked.
+        // The sum is exact because every array is counted in a shard and all shards are locked.
         let (arrays, _) = self.live();
         self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
         commons.iter_mut().for_each(Locked::close);
@@ -611,7 +611,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 ) -> Option<Locked<'a, B::Memory>> {
     // SAFETY: the caller guarantees that the store is live. A store's identity never changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
-    // SAFETY: the magazine belongs to this store, because no other store has the same identity. The
+    // SAFETY: the magazine belongs to this store because no other store has the same identity. The
     // cell is the calling thread's cell.
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }

@@ -198,7 +198,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes. The position is the first aligned address
-/// at or above the cursor. The next array may begin at a lower address, because these elements
+/// at or above the cursor. The next array may begin at a lower address because these elements
 /// occupy no bytes.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
@@ -346,7 +346,7 @@ unsafe fn grow<B: StackedBackend>(
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
             // SAFETY: the cursor is at the start of the first chunk, so the chunk contains no
-            // arrays. All of the pool's cursors become stray, because their chunk is freed.
+            // arrays. All of the pool's cursors become stray because their chunk is freed.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -361,8 +361,7 @@ unsafe fn grow<B: StackedBackend>(
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The span always fits in the new chunk, because the chunk was allocated with a sufficient
-    // size.
+    // The span always fits in the new chunk because the chunk was allocated with a sufficient size.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };

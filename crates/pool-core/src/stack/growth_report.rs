@@ -87,7 +87,7 @@ impl GrowthReport {
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);
-        // If `fresh` is set, growth is expected, because each acquire allocates its own chunk.
+        // If `fresh` is set, growth is expected because each acquire allocates its own chunk.
         if consecutive < PoolConfig::REPORTED_PASSES
             || !config.warnings
             || config.fresh

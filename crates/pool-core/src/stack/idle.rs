@@ -107,7 +107,7 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The next pass begins with a merge, because the cold function counts a pass only if it handles
+    // The next pass begins with a merge because the cold function counts a pass only if it handles
     // the pass's first acquire.
     state.merge_next();
 }

@@ -203,14 +203,14 @@ pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: 
         chunk.is_borrowed() || chunk.block_addresses().contains(&links.unlent_end.get().addr());
     let borrower = if holds_lent { links.borrower.take() } else { None };
     if let Some(borrower) = borrower {
-        // SAFETY: a pool's borrower is live, because every borrower gives up its borrowed chunk
+        // SAFETY: a pool's borrower is live because every borrower gives up its borrowed chunk
         // before it is destroyed.
         unsafe { hand_over(state, chunk, borrower) };
         return true;
     }
     if chunk.is_borrowed() {
         if let Some(lender) = links.lender.take() {
-            // SAFETY: a pool's lender is live, because every lender transfers a lent chunk to the
+            // SAFETY: a pool's lender is live because every lender transfers a lent chunk to the
             // borrower before it is destroyed.
             give_back(state, unsafe { lender.as_ref() });
         }
@@ -237,7 +237,7 @@ unsafe fn hand_over<B: StackedBackend>(
     let lender = links.lender.take();
     heir.neighbours.lender.set(lender);
     let addresses = if let Some(lender) = lender {
-        // SAFETY: a pool's lender is live, because every lender transfers a lent chunk to the
+        // SAFETY: a pool's lender is live because every lender transfers a lent chunk to the
         // borrower before it is destroyed.
         let lender = unsafe { lender.as_ref() };
         lender.neighbours.borrower.set(Some(borrower));

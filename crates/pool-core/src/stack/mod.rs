@@ -5,7 +5,7 @@
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the remainder of a chunk that
 //! belongs to another pool on the same thread. The other pool's chunk ends at the start of the
-//! borrowed chunk (see the `loans` module). Nested thread-local scopes share one stack, because
+//! borrowed chunk (see the `loans` module). Nested thread-local scopes share one stack because
 //! pools borrow chunks from each other (see the `nesting` module).
 //!
 //! # Invariants
@@ -63,7 +63,7 @@
 //!
 //! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and the first
 //!     cursor of a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool
-//!     may lend less than all of its idle memory, because the end of a scope does not lower `top`.
+//!     may lend less than all of its idle memory because the end of a scope does not lower `top`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers a lent or borrowed chunk to another pool instead (see the

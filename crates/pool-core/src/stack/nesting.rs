@@ -141,7 +141,7 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
 ///
 /// # Safety
 ///
-/// No view or cursor of the pool may be in use.
+/// None of the pool's views or cursors may be in use.
 unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.unsettle();

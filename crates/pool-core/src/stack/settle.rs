@@ -92,7 +92,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed, so that the pool retains the old
+    // The new chunk is allocated before the old chunks are freed so that the pool retains the old
     // chunks if the allocation fails.
     if lengthen(state).is_err() {
         return;

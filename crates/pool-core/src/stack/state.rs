@@ -355,7 +355,7 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
     /// chunk. A range outside that block can exist because a range of a freed chunk may have been
-    /// merged with another range. The ranges of a borrowed chunk are retained, because they are
+    /// merged with another range. The ranges of a borrowed chunk are retained because they are
     /// returned along with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
@@ -420,7 +420,7 @@ impl<B: StackedBackend> StackState<B> {
     /// marked so that the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // The rounded end is within the chunk, because the end of a chunk is aligned to a line.
+        // The rounded end is within the chunk because the end of a chunk is aligned to a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;

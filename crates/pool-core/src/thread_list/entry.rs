@@ -136,7 +136,7 @@ impl Past {
 
 /// A pool that its thread has taken from the list or has just created.
 ///
-/// Each method reloads the pool's address, because a concurrent call to
+/// Each method reloads the pool's address because a concurrent call to
 /// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
@@ -235,9 +235,9 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: this entry's pool has entered the chain. The pool is live, because a replaced
-        // pool is freed only after its entry has been put back into its list. All scopes of the
-        // handle have ended.
+        // SAFETY: this entry's pool has entered the chain. The pool is live because a replaced pool
+        // is freed only after its entry has been put back into its list. All scopes of the handle
+        // have ended.
         unsafe { root.leave(innermost) }
     }
 

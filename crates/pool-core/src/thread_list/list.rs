@@ -173,7 +173,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use the
+        // The list is closed before any pool is dropped because a backend's `free` may use the
         // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);

@@ -69,7 +69,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
         // SAFETY: the caller guarantees that the list has not moved. The list's head is an atomic.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // The number of steps is limited, because a walk might never end if the owner keeps
+        // The number of steps is limited because a walk might never end if the owner keeps
         // reordering the entries.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
@@ -90,7 +90,7 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
 }
 
 /// The records of all threads in a process. A `ThreadLists` value must be protected by a lock. All
-/// methods of `ThreadLists` can be called while the lock is held, because they allocate nothing,
+/// methods of `ThreadLists` can be called while the lock is held because they allocate nothing,
 /// free nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
