@@ -71,7 +71,8 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
 }
 
 /// Frees the pool's excess memory if the pool holds much more memory than the sampled passes
-/// needed. The next pass then begins with a chunk that is just large enough for the sampled passes.
+/// needed. As a result, the next pass begins with a chunk that is just large enough for the sampled
+/// passes.
 ///
 /// # Safety
 ///

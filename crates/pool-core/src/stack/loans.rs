@@ -220,7 +220,7 @@ pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: 
 }
 
 /// Transfers a lent chunk to the borrower. The borrower becomes the owner of the chunk's block. If
-/// the chunk is itself borrowed, the borrower takes over that loan.
+/// the chunk itself is borrowed, the borrower takes over that loan.
 ///
 /// # Safety
 ///
