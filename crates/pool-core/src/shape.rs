@@ -37,7 +37,7 @@ use crate::nd_view::NdView;
     note = "for a length of another integer type use `usize::try_from`; for a `Vec<usize>` or an array by reference use `&dims[..]`"
 )]
 pub trait Shape: Engine {
-    /// The type of an array with this shape, whose elements are stored in the view `V`.
+    /// The type of an array that has this shape and stores its elements in the view `V`.
     type Array<'s, V>: FromParts<V, Self::Kept<'s>>;
 }
 

@@ -1,5 +1,6 @@
-//! Defines the set of shapes that a pool caches for one array, with the dimensions, the row-major
-//! strides, and the backend's data for each shape. No entry of the set contains a memory address.
+//! Defines the set of shapes that a pool caches for one array. Each entry stores the dimensions,
+//! the row-major strides, and the backend's data for one shape. No entry in the set contains a
+//! memory address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -57,8 +58,8 @@ impl<D> ShapeSet<D> {
         &mut self.ways[index]
     }
 
-    /// Adds an entry to the set and, if the set is full, evicts another entry. Returns the index of
-    /// the new entry and the evicted entry, if any.
+    /// Adds an entry to the set and, if the set is full, evicts another entry. Returns the new
+    /// entry's index, together with the evicted entry, if any.
     #[inline]
     pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
         let count = self.ways.len();
@@ -107,7 +108,7 @@ fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     };
     let rank = own.len();
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        // The comparison starts with the last axis, because counting down to zero requires no
+        // The comparison starts with the last axis because counting down to zero requires no
         // additional comparison.
         return (0..rank).rev().all(same);
     }

@@ -48,7 +48,7 @@ use crate::slot_ref::SlotRef;
 /// retains its existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
-/// The pool can then count the live bytes.
+/// This allows the pool to count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
@@ -103,9 +103,9 @@ pub struct Stack;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot, whose bytes all belong to one array.
+    /// A slot's block, whose bytes all belong to one array.
     Slot(Block),
-    /// The block of a stack's chunk, which several arrays may share.
+    /// A stack chunk's block, which several arrays may share.
     Stack(Block),
 }
 
@@ -144,15 +144,15 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
     /// Returns `true` if blocks allocated with either context may be used and freed with the other
-    /// without additional synchronization. If this method returns `true`, pools of the same thread
-    /// share memory when their scopes are nested. The default implementation returns `true` if
-    /// contexts have no state.
+    /// without additional synchronization. If this method returns `true`, pools on the same thread
+    /// share memory when their scopes are nested. The default implementation returns `true` if the
+    /// backend's contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait, like [`reuse`](PoolBackend::reuse), but for a part of a
+    /// Makes the backend's queue wait as [`reuse`](PoolBackend::reuse) does, but for a part of a
     /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
     /// it hands out the first `bytes` bytes of `block` again.
     ///
@@ -172,15 +172,15 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns to the system the memory of a block's whole pages at or after the byte offset
-    /// `from`. The addresses of those pages stay valid. Returns the number of bytes that were
-    /// released, or 0 if the system does not support this operation. The bytes remain initialized
-    /// after this call.
+    /// Releases a block's whole pages at or after the byte offset `from` and returns their memory
+    /// to the system. The addresses of those pages stay valid. Returns the number of bytes that
+    /// were released, or 0 if the system does not support this operation. The bytes remain
+    /// initialized after this call.
     ///
     /// # Safety
     ///
     /// `block` must have been returned by [`allocate`](PoolBackend::allocate) for the same context
-    /// and the same `bytes` and must not have been freed. No view of the bytes at or after `from`
+    /// and the same `bytes`, and must not have been freed. No view of the bytes at or after `from`
     /// may exist.
     unsafe fn discard(
         context: &Self::Context,

@@ -47,11 +47,11 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A function that is generic over the backend should accept by value the views that it writes, and
-/// its callers should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
-/// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
-/// view. If such a function uses `?` on part of a view that it has acquired, the compiler reports
-/// that the view "does not live long enough":
+/// Functions that are generic over the backend should take a view by value if they write to it, and
+/// their callers should lend the view with [`reborrow`](LendView::reborrow). If a parameter has the
+/// type `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as
+/// that view. If such a function uses `?` on part of a view that it has acquired, the compiler
+/// reports that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -107,7 +107,7 @@ pub trait PoolView: Sized {
         Ok(part)
     }
 
-    /// Copies the elements to the host after all work that was previously enqueued on them.
+    /// Copies the elements to the host after all previously enqueued work on them has finished.
     ///
     /// # Errors
     ///
@@ -116,8 +116,8 @@ pub trait PoolView: Sized {
     where
         Self::Element: PodElement;
 
-    /// Copies the elements to a vector on the host after all work that was previously enqueued on
-    /// them.
+    /// Copies the elements to a vector on the host after all previously enqueued work on them has
+    /// finished.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ pub trait PoolView: Sized {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) would return.
     fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
@@ -154,8 +154,8 @@ pub trait PoolView: Sized {
 /// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
 /// type.
 ///
-/// Writes that use these methods take effect after all work that was previously enqueued on the
-/// elements. Work that is enqueued on the elements later runs after the writes.
+/// Writes made with these methods take effect after all work previously enqueued on the elements.
+/// Work that is subsequently enqueued on the elements runs after the writes.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.

@@ -8,9 +8,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A warning about a pool that is probably used without opening scopes.
 ///
-/// The `Display` implementation prints the warning as text. The `location` field contains the call
-/// that last made the pool grow. The location is `None` if the pool grew in a fallible (`try_`)
-/// method.
+/// The `Display` implementation prints the warning as text. The `location` field identifies the
+/// call that last made the pool grow. The location is `None` if the pool grew in a fallible
+/// (`try_`) method.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// A list whose addresses are added one at a time and never removed.
+/// A list of addresses that are added one at a time and never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
     /// A copy of the list's length that other threads can read.
@@ -62,9 +62,8 @@ impl<T> TableList<T> {
         let longer = (2 * count).max(4);
         let mut list = Vec::new();
         list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
-        // SAFETY: the new list has sufficient capacity, so this call does not run the allocator
-        // while it holds the reference to the old list. No exclusive reference to the old list
-        // exists.
+        // SAFETY: the new list has sufficient capacity, so the allocator does not run while the
+        // reference to the old list is held. No exclusive reference to the old list exists.
         list.extend_from_slice(unsafe { &*self.list.get() });
         // SAFETY: swapping runs no other code, and no other reference to the list exists at this
         // point.
@@ -77,8 +76,8 @@ impl<T> TableList<T> {
     ///
     /// # Safety
     ///
-    /// [`make_room`](Self::make_room) must have reserved capacity for the address, and no address
-    /// may have been added since.
+    /// The capacity for the address must have been reserved with [`make_room`](Self::make_room) and
+    /// must not have been used yet.
     pub(super) unsafe fn push(&self, address: NonNull<T>) {
         // SAFETY: the caller guarantees that the list has sufficient capacity, so pushing does not
         // run the allocator. No other reference to the list exists at this point.

@@ -17,14 +17,14 @@ use crate::host::is_known_plain;
 use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Runs `body` in an inner scope and converts the slice that it returns into an owned array of
-    /// `pool`. The array remains valid after the inner scope has ended.
+    /// Runs `body` in an inner scope and converts the returned slice into an owned array of `pool`.
+    /// The array remains valid after the inner scope has ended.
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
-    /// backend's context must also be `()`, as is the case for host memory. If the slice is not
-    /// copied, its block moves to `pool`, and an idle block from `pool` replaces it in the slot. A
-    /// loop that keeps arrays allocates nothing if those arrays are eventually dropped. The owned
-    /// array occupies the whole block that was moved.
+    /// backend's context must also be `()`, as it is for host memory. If the slice is not copied,
+    /// its block moves to `pool`, and an idle block from `pool` replaces it in the slot. A loop
+    /// that calls this method allocates nothing if the returned arrays are eventually dropped. The
+    /// owned array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -57,7 +57,7 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Keeps an array like [`keep_owned`](Self::keep_owned), but accepts a `body` that may fail.
+    /// Keeps an array as [`keep_owned`](Self::keep_owned) does, but accepts a `body` that may fail.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl<B: HostBackend> Scope<'_, B> {
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }
-        // SAFETY: the slice is valid because it has not been moved, and nothing has been acquired
-        // or freed since `body` returned it.
+        // SAFETY: the slice is still valid because nothing has been moved, acquired, or freed since
+        // `body` returned it.
         let source = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
         Ok(pool.try_take_with(length, |index| source[index])?)
     }
@@ -124,7 +124,7 @@ impl<B: HostBackend> Scope<'_, B> {
         // caller guarantees that it holds the only view of the block. This call owns the spare
         // block, which has the same backend and context as the slot's block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
-        // SAFETY: the block was removed from its slot, and the block's size and its number of
+        // SAFETY: the block was removed from its slot. The block's size and its number of
         // uninitialized bytes come from the slot's record.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {

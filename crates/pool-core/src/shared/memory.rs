@@ -1,4 +1,4 @@
-//! Defines the memory of an owned array, which a backend provides. This module contains the
+//! Defines the memory that a backend provides for an owned array. This module contains the
 //! [`SharedBackend`] trait and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;
@@ -10,7 +10,7 @@ use crate::error::PoolError;
 /// A backend whose arrays can be owned. Such a backend can be used with
 /// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
-/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory and its context as the
+/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory type and its context as the
 /// origin. A backend that enqueues its work uses [`PooledMemory`](crate::PooledMemory). Each array
 /// in a `PooledMemory` has its own context, which is created from the origin.
 ///
@@ -25,7 +25,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// The state that allows any thread to allocate memory.
     type Origin: Send + Sync + 'static;
 
-    /// Creates the origin of a pool's memory from a context.
+    /// Uses a context to create the origin of a pool's memory.
     fn origin(context: Self::Context) -> Self::Origin;
 
     /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier

@@ -6,7 +6,7 @@
 //! module). An [`Owned`] array stores the [record](record::Record) of its block, and that record is
 //! not in any list while the array is live.
 //!
-//! Each backend defines its kind of block. On the host, a block is an allocation (see the
+//! Each backend defines its own kind of block. On the host, a block is an allocation (see the
 //! `host_memory` module). For a backend that enqueues its work, a block is a pool that contains one
 //! array (see the `pooled_memory` module). Like any other pool, a block of this kind orders all
 //! uses of its memory.

@@ -2,9 +2,9 @@
 //! owned array is a pool that contains only this array and has its own context.
 //!
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
-//! that were enqueued before and after a change of the array's owner. The ordered uses also include
-//! work on other streams, and the release of the memory. Owned arrays need no additional ordering,
-//! because the pool already orders all uses. Only one thread uses an owned array at a time, because
+//! that were enqueued before and after the array changed owners. The ordered uses also include work
+//! on other streams, and the release of the memory. Owned arrays need no additional ordering,
+//! because the pool already orders all uses. Only one thread uses an owned array at a time because
 //! only one thread uses its pool at a time.
 
 use core::fmt;
@@ -85,7 +85,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // The wait is optional, because the memory is freed later if no context can be created.
+        // If no context can be created, the method does not wait, and the memory is freed later.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }

@@ -28,7 +28,7 @@
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received it.
+//!    that received the reference.
 
 use alloc::boxed::Box;
 use core::array;
@@ -56,17 +56,17 @@ const LOCKED: usize = 1;
 /// A set of idle blocks, together with counters for the arrays acquired from this shard and
 /// returned to it.
 ///
-/// The type is aligned to two cache lines, because processors fetch cache lines in pairs.
+/// The type is aligned to two cache lines because processors fetch cache lines in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
-    /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
+    /// The owner's [`ThreadCell`] (which is never freed), or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word whose bits each represent one list and are set if that list contains a block.
+    /// A word in which each bit represents one list and is set if that list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
-    /// around, because an array may be returned to another shard.
+    /// around because an array may be returned to another shard.
     arrays: AtomicUsize,
     /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
     /// around.
@@ -76,7 +76,7 @@ pub(super) struct Shard<M> {
 
 struct Body<M> {
     blocks: usize,
-    /// The maximum number of idle blocks, or 0 if the pool is closed.
+    /// The maximum number of idle blocks, or 0 if the pool has been closed.
     most: usize,
     lists: [Option<Box<Record<M>>>; LISTS],
 }
@@ -100,7 +100,7 @@ impl<M> Shard<M> {
         }
     }
 
-    /// Returns the number of arrays acquired minus the number of arrays returned, and the same
+    /// Returns the number of arrays acquired minus the number returned, and the corresponding
     /// difference in bytes. Both differences may wrap around.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
@@ -149,8 +149,8 @@ impl Classes {
 /// A shard that only the calling thread can access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard. The word is either the shard's lock or the
-    /// cell of the shard's owner.
+    /// The word that is set to 0 to release the shard. The word is either the shard's lock or its
+    /// owner's cell.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
@@ -163,7 +163,7 @@ impl<M> Locked<'_, M> {
     /// The shard must remain live until it is released.
     #[inline(always)]
     pub(super) unsafe fn try_new(shard: NonNull<Shard<M>>) -> Option<Self> {
-        // SAFETY: the caller guarantees that the shard is live, and the field is an atomic.
+        // SAFETY: the caller guarantees that the shard is live. The field is an atomic.
         let lock = unsafe { &(*shard.as_ptr()).lock };
         if lock.swap(LOCKED, Ordering::Acquire) != 0 {
             return None;
@@ -202,14 +202,14 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts the acquire of an array of `bytes` bytes.
+    /// Counts an acquired array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts the return of an array of `bytes` bytes.
+    /// Counts a returned array of `bytes` bytes.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
@@ -224,7 +224,7 @@ impl<M> Locked<'_, M> {
         body.blocks >= body.most
     }
 
-    /// Closes the shard, which then does not accept any blocks returned after this call.
+    /// Closes the shard, which accepts no returned blocks after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }
@@ -235,8 +235,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // The code below does not drop any record. A record that is not in a list has no next
-        // record, so the swap leaves an empty head, and `replace` returns `None`.
+        // The code below does not drop any record. A record outside a list has no next record, so
+        // the head is empty after the swap, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -328,9 +328,9 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, the calling
-    /// thread must not be using a magazine. `barrier` must execute a full memory barrier on each
-    /// thread of the process, or return `false`.
+    /// The requirements are the same as for [`try_new`](Self::try_new). The calling thread must not
+    /// be using any magazine. `barrier` must execute a full memory barrier on each thread of the
+    /// process, or return `false`.
     pub(super) unsafe fn wait_for_magazine(
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
@@ -356,8 +356,8 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
-    /// the calling thread's cell.
+    /// The requirements are the same as for [`try_new`](Self::try_new). `cell` must be the calling
+    /// thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
         // SAFETY: the caller guarantees that the shard is live. The function does not lock another
         // thread's magazine, because it reads `owner` before it acquires the lock.

@@ -1,4 +1,4 @@
-//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
+//! Defines a handle to a pool of owned arrays. Any thread can acquire and drop the pool's arrays.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -30,7 +30,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
 /// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
-/// tasks of an executor.
+/// an executor's tasks.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -68,12 +68,13 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # Threads
 ///
-/// With the `std` feature on Linux, each thread acquires blocks from its own magazine and returns
-/// them to it without an atomic exchange instruction. On other systems, or if its magazine is empty
-/// or full, a thread uses shards. Each shard is protected by a lock, which is held for only a few
-/// instructions. A thread tries these locks in turn and acquires the first one that is free.
-/// Threads may wait for each other during a call to [`trim`](Self::trim), when the pool cannot
-/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// With the `std` feature enabled, each thread on Linux acquires blocks from its own magazine and
+/// returns them without an atomic exchange instruction. On other systems, or if its magazine is
+/// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
+/// for only a few instructions. A thread tries these locks in turn and acquires the first one that
+/// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool
+/// cannot grow, and when the last handle is dropped. Memory is allocated and freed while no lock is
+/// held.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
@@ -263,7 +264,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
     /// have any type that is [`Copy`].
     ///
-    /// If values of the type may have padding, the block is marked, as described in the
+    /// If values of the type may contain padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
     /// marked block before next handing it out as an array with recycled contents.
     ///

@@ -90,8 +90,8 @@ pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
     })
 }
 
-/// Returns `true` if the thread has stored the result of a search for its magazine in the pool with
-/// the given identity.
+/// Returns `true` if the thread has already searched for its magazine in the pool with the given
+/// identity.
 pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
@@ -118,7 +118,7 @@ pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     })
 }
 
-/// Removes from the list a cell whose thread has ended, and returns it.
+/// Removes and returns a cell from the list of cells whose threads have ended.
 fn take_cell() -> Option<&'static ThreadCell> {
     let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the list contains only cells created by `new_cell`, which are never freed.

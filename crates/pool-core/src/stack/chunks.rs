@@ -1,4 +1,4 @@
-//! Defines the chunks of a stack, in the order in which the arrays of a pass use them.
+//! Defines the list of a stack's chunks, in the order in which a pass uses them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -74,8 +74,8 @@ impl Chunks {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
-    /// Returns the address of the block that contains `address`. `address` must be an address of an
-    /// array.
+    /// Returns the address of the block that contains `address`. `address` must be the address of
+    /// an array.
     pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
@@ -140,7 +140,7 @@ impl Chunks {
         debug_assert!(self.len() == 0 && self.has_room(), "the caller's promise");
         // SAFETY: the caller guarantees that the list has capacity for one chunk.
         unsafe { self.0.as_mut_ptr().write(chunk) };
-        // SAFETY: the first chunk was just written, and the caller guarantees a capacity of at least
+        // SAFETY: the first chunk was just written, and the caller guarantees capacity for at least
         // one chunk.
         unsafe { self.0.set_len(1) };
     }

@@ -1,5 +1,5 @@
-//! Defines the cursor of a stack, which consists of the next array's address and a pointer to the
-//! pool's state.
+//! Defines a stack's cursor, which consists of the next array's address and a pointer to the pool's
+//! state.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -90,7 +90,7 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// Returns the span of `length` elements at a cursor, if the span ends at or below `end`.
+/// Returns the span of `length` elements at a cursor if the span ends at or below `end`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
     if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
@@ -179,7 +179,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let state = self.pool();
         state.forget_capacity(old.next, next);
         // SAFETY: the address is within the vector's memory, at or above the end of the elements.
-        // Nothing was acquired after the vector.
+        // The vector is the most recently acquired array.
         unsafe { self.set(next) };
     }
 

@@ -1,11 +1,11 @@
-//! Defines the dirty ranges of a stack. The bytes of a dirty range may be uninitialized, because
-//! the values that they held may have contained padding or other uninitialized bytes.
+//! Defines the dirty ranges of a stack. The bytes of a dirty range may be uninitialized because the
+//! values that they held may have contained padding or other uninitialized bytes.
 
 use core::cell::Cell;
 use core::ops::Range;
 
 /// The maximum number of ranges that are stored separately. If there are more ranges, some are
-/// merged, and later acquires zero slightly more memory.
+/// merged, so later acquires must zero slightly more memory.
 const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.
@@ -74,7 +74,7 @@ impl DirtyRanges {
         }
     }
 
-    /// Removes all dirty bytes outside a range, because these bytes no longer belong to a chunk.
+    /// Removes all dirty bytes outside a range because these bytes no longer belong to a chunk.
     pub(super) fn keep_within(&self, range: &Range<usize>) {
         self.remove(&(0..range.start));
         self.remove(&(range.end..usize::MAX));
@@ -141,9 +141,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// If the list contains one range too many, merges the two adjacent ranges that are separated
-    /// by the shortest gap. The bytes in the gap become dirty. This is harmless, because dirty
-    /// bytes are zeroed before they are read. No byte of `clean` becomes dirty.
+    /// Merges the two adjacent ranges with the shortest gap between them if the list contains one
+    /// range too many. The bytes in the gap become dirty. This is harmless because dirty bytes are
+    /// zeroed before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;

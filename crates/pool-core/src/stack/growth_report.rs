@@ -7,16 +7,16 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data that one pool collects about the passes in which it grew. The pool's warning is created
+/// The data that a pool collects about the passes in which it grew. The pool's warning is created
 /// from this data.
 pub(super) struct GrowthReport {
     /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
     /// scope is opened directly from the pool.
     passes: Streak,
-    /// Counts the pool's uses by guards and the consecutive uses in which it grew. A guard may
-    /// begin several passes during one use of the pool.
+    /// Counts the times that guards have used the pool and the consecutive uses in which it grew. A
+    /// guard may begin several passes during one use of the pool.
     entries: Streak,
-    /// The address where a call was about to acquire memory, and the location of that call.
+    /// The address at which a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
@@ -71,7 +71,7 @@ impl GrowthReport {
         self.passes.note();
     }
 
-    /// Records that a thread's guard starts to use the pool.
+    /// Records that a thread's guard has started to use the pool.
     pub(super) fn note_entry(&self) {
         self.entries.note();
     }
@@ -87,7 +87,7 @@ impl GrowthReport {
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);
-        // If `fresh` is set, growth is normal, because each acquire allocates its own chunk.
+        // If `fresh` is set, growth is expected because each acquire allocates its own chunk.
         if consecutive < PoolConfig::REPORTED_PASSES
             || !config.warnings
             || config.fresh

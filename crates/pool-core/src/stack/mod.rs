@@ -4,18 +4,18 @@
 //! because the outer scope has its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the remainder of a chunk that
-//! belongs to another pool of the same thread. The other pool's chunk ends at the start of the
-//! borrowed chunk (see the `loans` module). Nested thread-local scopes share one stack, because
+//! belongs to another pool on the same thread. The other pool's chunk ends at the start of the
+//! borrowed chunk (see the `loans` module). Nested thread-local scopes share one stack because
 //! pools borrow chunks from each other (see the `nesting` module).
 //!
 //! # Invariants
 //!
 //! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. A cursor
 //!    address in a chunk is between the chunk's start and end. A stray address is either `STRAY` or
-//!    an address that is no longer in a chunk. No array of the pool is below a stray cursor. A
+//!    an address that is no longer in a chunk. None of the pool's arrays is below a stray cursor. A
 //!    chunk is freed only if all cursors that may still be used are at its start or in earlier
 //!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
-//!    cursor, because the bytes below a cursor in its chunk count as handed out.
+//!    cursor, because a chunk's bytes below a cursor count as handed out.
 //!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
 //!    consists of the remainder of the cursor's chunk and all later chunks. Only this memory is
@@ -33,7 +33,7 @@
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
 //!    becomes settled when it borrows its only chunk while no cursor is in use. The pool is marked
 //!    as unsettled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
-//!    pool, and the first acquire of the next pass then merges the chunks.
+//!    pool, in which case the first acquire of the next pass merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
@@ -63,7 +63,7 @@
 //!
 //! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and the first
 //!     cursor of a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool
-//!     may lend less than all of its idle memory, because the end of a scope does not lower `top`.
+//!     may lend less than all of its idle memory because the end of a scope does not lower `top`.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers a lent or borrowed chunk to another pool instead (see the
@@ -72,7 +72,8 @@
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so
 //!     any acquire whose memory contains that byte calls the cold function. If a chunk is freed,
-//!     the backend's `free` takes effect after all work on its armed bytes.
+//!     the backend's `free` takes effect only after all work on the chunk's armed bytes has
+//!     finished.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

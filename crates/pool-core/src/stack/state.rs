@@ -68,13 +68,13 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the whole capacity of the last grown vector, and the
-    /// position of the cursor after that vector. These bytes may exceed what the vector uses, so
-    /// they are counted only when another value becomes live or the next pass begins.
+    /// The number of live bytes including the most recently grown vector's whole capacity, and the
+    /// position of the cursor after that vector. A vector may not use its full capacity, so the
+    /// whole capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// The number of passes that remain to be sampled.
+    /// The number of passes still to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
@@ -82,7 +82,7 @@ pub struct StackState<B: StackedBackend> {
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
     /// The larger of one line and the largest alignment of any element type that the pool has
-    /// stored. Chunks start at multiples of this alignment, so that the arrays of identical passes
+    /// stored. Chunks start at multiples of this alignment so that the arrays of identical passes
     /// have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
@@ -121,9 +121,9 @@ pub(super) struct Neighbours<B: StackedBackend> {
     pub(super) outer: Link<B>,
     /// The pool whose `outer` field refers to this pool.
     pub(super) inner: Link<B>,
-    /// The pool that lends this pool the memory of its first chunk.
+    /// The pool from which this pool borrows its first chunk.
     pub(super) lender: Link<B>,
-    /// The pool that borrows the upper part of this pool's first chunk as its own first chunk.
+    /// The pool that has borrowed the upper part of this pool's first chunk as its own first chunk.
     pub(super) borrower: Link<B>,
     /// The end of the first chunk before part of it was lent.
     pub(super) unlent_end: Cell<*mut u8>,
@@ -201,7 +201,7 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        // In a busy pool, `end` and `written_end` are null, as in `set_ends`.
+        // In a busy pool, `end` and `written_end` are null, and `set_ends` keeps them null.
         self.is_lean.set(false);
         self.end.set(null_mut());
         self.written_end.set(null_mut());
@@ -212,7 +212,7 @@ impl<B: StackedBackend> StackState<B> {
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
         // Every operation that changes the chunks, the counters, the ranges, or the modes calls
-        // this method, so the flag is cleared here.
+        // this method, so `is_lean` is cleared here.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -258,8 +258,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
-    /// merge, and live bytes continue to be counted.
+    /// Settles the pool as [`settle_at`](Self::settle_at) does, but the next pass still begins with
+    /// a merge, and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
@@ -290,7 +290,7 @@ impl<B: StackedBackend> StackState<B> {
         });
     }
 
-    /// Returns `true` if an operation of the pool is in progress.
+    /// Returns `true` if one of the pool's operations is in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.is_set()
     }
@@ -314,9 +314,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the assumed start offset of a new chunk. Arrays in the
-    /// new chunk have the same padding as arrays at that offset, so the merged chunk requires no
-    /// more bytes than were counted.
+    /// Rounds the number of live bytes up to a multiple of `most_aligned`. A new chunk is assumed
+    /// to start at this offset. Arrays in the new chunk have the same padding as arrays at that
+    /// offset, so the merged chunk requires no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -334,7 +334,7 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard starts using the pool, for the warning that debug builds emit.
+    /// Records that a guard has started using the pool, for the warning that debug builds emit.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -355,7 +355,7 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
     /// chunk. A range outside that block can exist because a range of a freed chunk may have been
-    /// merged with another range. The ranges of a borrowed chunk are retained, because they are
+    /// merged with another range. The ranges of a borrowed chunk are retained because they are
     /// returned along with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
@@ -372,8 +372,8 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
-    /// the cursor after the vector is at `next`.
+    /// Records that `bytes` bytes are live if a vector's whole capacity is counted, and that the
+    /// cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
         // If a vector grows again, it has used all of its previous capacity.
         self.take_capacity_peak();
@@ -417,10 +417,10 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Marks the `bytes` bytes that start at `start` as dirty. The rest of the last line is also
-    /// marked, so that the ranges of adjacent arrays merge.
+    /// marked so that the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // The rounded end is within the chunk, because the end of a chunk is aligned to a line.
+        // The rounded end is within the chunk because the end of a chunk is aligned to a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;

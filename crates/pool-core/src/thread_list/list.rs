@@ -72,8 +72,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // The store has release ordering, because another thread that reads this head may release
-        // the next entry's pool, which this thread has used.
+        // The store has release ordering, because this thread has used the next entry's pool, and
+        // another thread that reads this head may release that pool.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as this module's
         // protocol requires.
@@ -83,16 +83,16 @@ impl<B: PoolBackend> ThreadList<B> {
         Some(held)
     }
 
-    /// Marks a new pool as being in use, as if it had been taken from the list. The caller will put
-    /// the pool into the list later.
+    /// Marks a new pool as in use, as if it had been taken from the list. The caller will put the
+    /// pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
         }
     }
 
-    /// Puts a taken entry back into the list if the list has not changed since. If the list has
-    /// changed, the method returns the entry.
+    /// Puts a taken entry back into the list if the list has not changed since the entry was taken.
+    /// If the list has changed, the method returns the entry.
     ///
     /// The entry's link is still valid if it refers to the current head. An entry of an open list
     /// is never freed, so equal addresses always refer to the same entry.
@@ -142,7 +142,8 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// `f` must not move a [`HeldPool`] out of its reference and must not swap it with another one.
+    /// `f` must not move the [`HeldPool`] out of the reference that it receives, and must not swap
+    /// it with another one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -172,7 +173,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use the
+        // The list is closed before any pool is dropped because a backend's `free` may use the
         // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
@@ -188,7 +189,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 }
 
-/// Entries that have been removed from their list while they are being visited. When this value is
+/// Entries that are removed from their list while they are being visited. When this value is
 /// dropped, the entries are put back in front of all entries that were added during the visit.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
