@@ -45,8 +45,8 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 ///
 /// # Safety
 ///
-/// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
-///   backend that exists to test a test suite may violate the contract, as long as it does not
+/// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. An
+///   adaptor that deliberately violates the contract, in order to test a test suite, must not
 ///   misuse memory.
 /// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
 ///   and `view_ref`.
@@ -224,7 +224,8 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract. The method passes only the inner backend's own context, blocks, and views to it.
+// contract. A method that is not overridden passes only the inner backend's own context, blocks,
+// and views to the inner backend.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;

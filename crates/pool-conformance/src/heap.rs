@@ -96,8 +96,8 @@ unsafe impl PoolBackend for HeapBackend {
     ) -> &'s mut [T] {
         let _ = slot;
         // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
-        // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`, and a view of
-        // the dangling block contains no bytes.
+        // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`. A view of the
+        // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -107,7 +107,7 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s [T] {
         // SAFETY: the caller guarantees that the block contains `length` valid elements, which are
-        // only read during `'s`. `align_block` has aligned the block for `T`, and a view of the
+        // only read during `'s`. `align_block` has aligned the block for `T`. A view of the
         // dangling block contains no bytes.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
@@ -161,7 +161,7 @@ unsafe impl PoolBackend for HeapBackend {
 #[repr(align(64))]
 struct BlockAlignment;
 
-// SAFETY: a block is an aligned pointer to host memory, and is valid for all bytes of the block.
+// SAFETY: a block is an aligned pointer to host memory and is valid for all of the block's bytes.
 // The dangling block is also aligned.
 unsafe impl HostBackend for HeapBackend {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {

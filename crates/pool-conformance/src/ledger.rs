@@ -310,8 +310,8 @@ impl Ledger {
     }
 
     /// Returns the largest number of bytes allocated at any one time since the last call to
-    /// [`forget_peak`](Self::forget_peak). Bytes that were freed again during the same call are
-    /// included.
+    /// [`forget_peak`](Self::forget_peak). The peak includes bytes that were allocated and freed
+    /// during the same call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes

@@ -49,7 +49,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The address could be null only at the end of the address space, where no block can be.
+        // The address could be null only at the end of the address space, where no block can lie.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 

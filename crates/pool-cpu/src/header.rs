@@ -1,5 +1,4 @@
-//! Defines the `ndarray` headers of arrays with a dynamic rank, which the pool caches together with
-//! their shapes.
+//! Defines the `ndarray` headers that the pool caches together with shapes of dynamic rank.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -195,9 +194,9 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the dimensions and strides match the shape. This function is separate from its
-/// caller, because it calls the C library twice. Inlining the calls to the C library would cost the
-/// caller a register, even for ranks that do not need the calls.
+/// Returns `true` if the dimensions and strides match the shape. This code is a separate function
+/// because it calls the C library twice. Inlining the calls to the C library would cost the caller
+/// a register, even for ranks that do not need the calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
@@ -208,7 +207,7 @@ const PIECE: usize = 4;
 
 /// # Safety
 ///
-/// `header` must have been created by `ErasedView::new` for the element type `T`, and must not be
+/// `header` must have been created by `ErasedView::new` for the element type `T` and must not be
 /// used after this call.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
     // SAFETY: `ErasedView::new` wrote a value of this type to memory that the global allocator

@@ -66,10 +66,10 @@ where
 /// slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
-/// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
-/// completed. Dropping the tensor blocks the host until the tensor's stream has completed its work,
-/// and returns the memory to the producer. If the host cannot wait for the tensor's stream, the
-/// memory is leaked.
+/// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host
+/// waits until the work on that stream has completed. Dropping the tensor blocks the host until the
+/// tensor's stream has completed its work, and returns the memory to the producer. If the host
+/// cannot wait for the tensor's stream, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,

@@ -60,7 +60,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns a DLPack data type's name. The name matches numpy's name for the type, if numpy has it.
+/// Returns a DLPack data type's name. The name matches numpy's name for the type if numpy supports
+/// the type.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -127,8 +127,8 @@ impl<M: ManagedTensorBase> Description<M> {
     /// # Safety
     ///
     /// While the context is alive, `data` must be the address of the shape's elements on `device`.
-    /// Consumers may read the elements. Consumers may also write the elements if the flags do not
-    /// include `READ_ONLY`. The flags must not mark the tensor as a copy.
+    /// Consumers may read the elements. Consumers may also write to the elements if the flags do
+    /// not include `READ_ONLY`. The flags must not mark the tensor as a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,

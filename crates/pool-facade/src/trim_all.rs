@@ -123,16 +123,16 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The maximum number of attempts to release all idle pools. One attempt may not be enough,
-    /// because other threads may create or acquire pools in the meantime.
+    /// The maximum number of attempts to release all idle pools. One attempt might not be enough,
+    /// because other threads may create or acquire pools during the attempt.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks a backend's registry.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier precedes all accesses to pools, because it shows whether the system
-        // supports barriers on all threads.
+        // The first barrier runs before any pool is accessed and shows whether the system supports
+        // barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();

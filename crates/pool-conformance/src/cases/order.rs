@@ -1,6 +1,6 @@
 //! Test cases for the order of work. An acquire must fill a block only after all work enqueued by
-//! the block's earlier views. Work that later views enqueue must run after the fill. A case waits
-//! only at its end, so work on the queue is still pending when a view is first read.
+//! the block's earlier views. Any work enqueued through a later view must run after the fill. A
+//! case waits only at its end, so work on the queue is still pending when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -196,7 +196,7 @@ fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
 }
 
 /// Acquires two slots, and enqueues work on one slot while the other slot is being filled. In some
-/// rounds, the slots receive longer arrays than before.
+/// rounds, the slots receive longer arrays than in the previous round.
 fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,

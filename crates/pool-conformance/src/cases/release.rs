@@ -1,5 +1,5 @@
 //! Test cases for releasing memory. `trim` must free only idle memory, and `compact` must replace
-//! blocks that are far too large. `clear` must leave a pool as if it were new.
+//! blocks that are far too large. `clear` must return a pool to its initial state.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 

@@ -43,7 +43,7 @@ fn work<'p, P: BackendProbe>(
     Ok(reads)
 }
 
-/// Overwrites all memory returned to the backend, by acquiring it again and writing to it.
+/// Reacquires all memory that was returned to the backend, and overwrites it.
 fn scribble<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {

@@ -1,5 +1,5 @@
-//! Test cases for sizes. The cases test empty acquires, acquires larger than any memory, growing
-//! blocks, and blocks that keep their capacity.
+//! Test cases for sizes. The cases test empty acquires, acquires that exceed any available memory,
+//! growing blocks, and blocks that keep their capacity.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 

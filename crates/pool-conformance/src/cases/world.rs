@@ -1,4 +1,4 @@
-//! A case's environment, which contains a probe and creates contents that identify views. The
+//! A case's environment, which contains a probe and generates distinct contents for each view. The
 //! environment also records whether a test makes allocations fail. If allocations fail, a pool
 //! frees its idle blocks and may allocate more often than usual.
 
@@ -111,7 +111,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks, after a case, that none of the pool's slots are active and that acquires still work.
+    /// Checks that a case has left no slot of the pool active and that acquires still work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -125,7 +125,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, after a case, that `acquire`, `rewind`, and `reset` still work on a dynamic pool.
+    /// Checks that `acquire`, `rewind`, and `reset` still work on a dynamic pool after a case.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

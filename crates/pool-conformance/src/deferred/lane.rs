@@ -34,8 +34,9 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to one of its queue's buffers without owning it. A context's table can
-/// store a driver's reference-counted handles, so that a `Copy` block can refer to one.
+/// A block that refers to one of its queue's buffers without owning it. A driver's
+/// reference-counted handles can be stored in a context's table in the same way, so that a `Copy`
+/// block can refer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -242,8 +243,8 @@ impl Lane {
         }
     }
 
-    /// Calls `code` with a range of a block's bytes. If the range does not mistake within the
-    /// block, the function records a fault and does not call `code`.
+    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
+    /// the function records a fault and does not call `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

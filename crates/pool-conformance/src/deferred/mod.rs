@@ -1,4 +1,4 @@
-//! A backend with host memory behind a command queue, which defers all work until a wait. The
+//! A backend that stores host memory behind a command queue and defers all work until a wait. The
 //! backend reveals mistakes in the use of a command queue without requiring a device. The backend's
 //! blocks are opaque, because a [`DeferredBlock`] is only an identifier and only commands access
 //! the memory.

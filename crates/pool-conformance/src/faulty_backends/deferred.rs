@@ -95,9 +95,8 @@ impl FaultyDeferred {
     }
 }
 
-// SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue
-// accesses only the memory of its own buffers. Each view's slot belongs to a pool that uses this
-// backend.
+// SAFETY: the backend's deliberate mistake is harmless, because a queue accesses only the memory of
+// its own buffers. Each view's slot belongs to a pool that uses this backend.
 unsafe impl Adaptor for FaultyDeferred {
     type Inner = DeferredBackend;
     type Descriptor = FaultyShape;
@@ -191,8 +190,8 @@ unsafe impl Adaptor for FaultyDeferred {
         // and that the view is about to be in use.
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
-        // SAFETY: the caller guarantees everything that the called method requires, and a queue
-        // records accesses outside the block.
+        // SAFETY: the caller guarantees everything that the called method requires. A queue records
+        // accesses outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
         if mistake == Mistake::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
@@ -317,8 +316,8 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Makes each new descriptor start as a copy of the previous one if `on` is `true`, or empty if
-/// `on` is `false`.
+/// Sets how new descriptors start: as a copy of the previous descriptor if `on` is `true`, or empty
+/// if `on` is `false`.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }

@@ -27,8 +27,8 @@ impl<B: PoolBackend> From<(B::Context, Mistake)> for FaultyHost<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: the backend makes a deliberate mistake, but only by omitting work that the contract
-// requires. The backend's views are slices.
+// SAFETY: the backend's deliberate mistake only omits work that the contract requires. The
+// backend's views are slices.
 unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;

@@ -17,7 +17,7 @@ const FORMER: u8 = 0xA5;
 /// The size of the armed slot's block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// A call, in a slot armed by a view, to an acquire method that every scope provides.
+/// A call to an acquire method that every scope provides, with the next slot armed by a view.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
 /// A call to an acquire method of a dynamic pool.

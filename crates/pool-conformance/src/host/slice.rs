@@ -1,4 +1,4 @@
-//! In-use slices of host memory, with elements of any type.
+//! Slices of host memory that are in use, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
@@ -22,7 +22,7 @@ pub(crate) struct Extent {
     pub(crate) start: usize,
     /// The number of bytes in the slice.
     pub(crate) bytes: usize,
-    /// The number of bytes requested by the acquire, relative to the start of the block.
+    /// The offset from the start of the block to the end of the requested bytes.
     pub(crate) asked: usize,
 }
 
@@ -33,7 +33,7 @@ impl Extent {
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// Returns the same memory, with `asked` as the number of bytes that the acquire requested.
+    /// Returns a copy of this value in which the requested bytes end at the offset `asked`.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }

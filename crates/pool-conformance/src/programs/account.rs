@@ -121,8 +121,7 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // While a block grows, both the old and the new block exist. The peak also covers the time
-        // during which a block grows.
+        // While a block grows, both the old and the new block exist. The peak includes both blocks.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"

@@ -1,12 +1,12 @@
-//! The expected contents of blocks, limited to the bytes that the pool guarantees. If one use marks
-//! its slot, a later use reads zeros in place of the bytes that the first one wrote. The pool
+//! The expected contents of blocks, limited to the bytes that the pool guarantees. If a use marks
+//! its slot, a later use reads zeros instead of the bytes that the first one wrote. The pool
 //! guarantees nothing about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe, in which case it checks fewer bytes.
+/// that it cannot observe. It then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -22,7 +22,7 @@ pub(super) struct SlotContents {
     /// The end of the marked bytes, relative to the start of the block. A read with recycled
     /// contents resets this number to 0.
     marked: usize,
-    /// The bytes that a read zeroed because they were marked, and that have not been written since.
+    /// The marked bytes that a read has zeroed and that have not been written since.
     zeroed: Range<usize>,
 }
 
@@ -92,7 +92,7 @@ impl Contents {
         }
     }
 
-    /// Records that an unknown block was written.
+    /// Records that an unknown block was written to.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
@@ -188,7 +188,7 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A nonzero byte is allowed only at an offset where the byte need not be
+                        // A byte may be nonzero only if the simple model does not require it to be
                         // zero.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));

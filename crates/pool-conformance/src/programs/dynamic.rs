@@ -23,7 +23,7 @@ const STALE_LOOKED_UP: usize = 12;
 pub(super) struct Subject<P: BackendProbe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint. The first entry belongs to the root, and is
+    /// The number of active slots at each checkpoint. The first entry belongs to the root and is
     /// always 0.
     checkpoints: Vec<usize>,
 }
@@ -146,8 +146,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth, or tries to rewind to the depth above the top, which the pool
-    /// must refuse.
+    /// Rewinds to an existing depth, or checks that the pool refuses to rewind to the depth above
+    /// the top.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);

@@ -30,7 +30,7 @@ pub(super) struct Happenings {
     /// The writes of all vectors. Each entry contains a vector's position and the numbers of bytes
     /// that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of slots that were reserved but not yet handed out.
+    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,
 }
 
@@ -91,7 +91,7 @@ impl HostAcquire {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires slices in a scope with a host backend's method, and stores them in the frame.
+    /// Acquires slices in a scope with a host backend's method and stores them in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

@@ -71,7 +71,7 @@ impl<P: BackendProbe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Runs an inner scope, and stores in the frame the slice that outlives the scope. Checks that
+    /// Runs an inner scope and adds the slice that outlives the scope to the frame. Checks that
     /// nothing else has changed.
     pub(super) fn run_keep<'s>(
         &mut self,

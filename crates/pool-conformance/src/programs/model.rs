@@ -20,7 +20,7 @@ struct Range {
     block: Option<usize>,
 }
 
-/// The state that the model expects of all pools.
+/// The state that the model expects every pool to have.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,

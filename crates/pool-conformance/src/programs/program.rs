@@ -244,8 +244,8 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The depth is reduced modulo a number that permits every valid depth and
-    /// the depth just above the top.
+    /// Calls `rewind_to`. The depth is reduced to either a valid depth or the depth just above the
+    /// top.
     RewindTo(usize),
     /// Calls `reset`.
     Reset,
@@ -256,7 +256,7 @@ pub enum DynamicStep {
     RewritePair(usize, usize),
     /// Looks up a handle created by another pool.
     Foreign(Kind),
-    /// Opens a scope above the arrays while the arrays' handles can still be used.
+    /// Opens a scope above the arrays. The arrays' handles can be used while the scope is open.
     Split(Vec<Step>),
     /// Calls `trim`.
     Trim,

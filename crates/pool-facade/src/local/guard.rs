@@ -132,10 +132,10 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
-    /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own more than memory. For example,
-    /// [`Cuda`](crate::Cuda) pools own streams. The method keeps the idle pools only for
-    /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>`.
+    /// Frees every block of this pool and of the thread's idle pools and resets the pools' peak
+    /// values. The method also drops idle pools that may own resources other than memory. For
+    /// example, [`Cuda`](crate::Cuda) pools own streams. Idle [`Cpu`](crate::Cpu) and
+    /// `Stacked<Cpu>` pools are not dropped.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }

@@ -18,8 +18,8 @@ use super::held::Held;
 use super::requests::{OF_DEVICES, OF_HOST};
 use crate::diagnostics;
 
-/// A list of a thread's idle pools for one backend, together with the configuration for new pools
-/// of this thread.
+/// A thread's idle pools for one backend, together with the configuration for the thread's new
+/// pools.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
 /// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code can
@@ -250,7 +250,7 @@ fn register<B: LocalPool>(
     }
     if let Some(record) = closer.record.get() {
         // SAFETY: the record is in the registry, and the entry is new. A guard returns the entry
-        // only to its own thread's list, and this thread is the current thread.
+        // only to the list of its own thread, which is the current thread.
         unsafe { lists().add_entry(record, held) };
     }
     Ok(())
@@ -328,7 +328,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
 }
 
 /// Frees every block of this thread's idle pools and resets their peak values. The function also
-/// drops pools that may own more than memory, such as a stream or a device.
+/// drops pools that may own other resources, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {

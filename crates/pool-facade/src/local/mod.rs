@@ -35,11 +35,11 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 /// require this trait.
 ///
 /// All enabled backends' marker types implement this trait. A backend in another crate implements
-/// this trait with the [`local_pools!`](crate::local_pools) macro, without `unsafe`. The trait's
-/// functions use types whose methods are private to this crate. Backends, and code that is generic
-/// over `B: LocalPool`, therefore cannot access the idle pools of another backend.
+/// this trait with the [`local_pools!`](crate::local_pools) macro, which requires no `unsafe` code.
+/// The trait's functions use types whose methods are private to this crate. Backends, and code that
+/// is generic over `B: LocalPool`, therefore cannot access the idle pools of another backend.
 ///
-/// A manual implementation with several lists for one thread is harmless, but it reuses fewer
+/// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
 /// pools.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no thread-local pools",
