@@ -1,5 +1,5 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
-//! the methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner backend, or
+//! A backend that wraps another backend. The outer backend behaves like the inner one except in the
+//! methods that an [`Adaptor`] overrides. An adaptor can observe or limit the inner backend, or
 //! make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
@@ -40,8 +40,8 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor for a backend. The adaptor's methods replace the inner backend's methods, and all
-/// other methods call the inner backend.
+/// An adaptor for a backend. The adaptor's methods replace the corresponding methods of the inner
+/// backend. All other calls go directly to the inner backend.
 ///
 /// # Safety
 ///

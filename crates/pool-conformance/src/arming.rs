@@ -29,8 +29,8 @@ thread_local! {
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body` and returns its result. The function also returns the first byte of each block at
-/// the time of its `reuse` call, in call order.
+/// Runs `body` and returns its result. The function also returns each block's first byte as of the
+/// block's `reuse` call, in call order.
 ///
 /// If `body` causes a call to `reuse`, the block passed to that call must belong to an
 /// [`ArmingBackend`], and its first byte must be initialized.
@@ -72,16 +72,16 @@ impl<B: HostBackend, E> ArmingView<B, E> {
     /// Returns the context of the view's pool. The slot identifies this pool.
     #[must_use]
     pub fn context(&self) -> &B::Context {
-        // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
-        // not `Send`.
+        // SAFETY: the view is in use. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         unsafe { self.slot.context() }
     }
 
     /// Returns the address of the slot's block.
     #[must_use]
     pub fn block_address(&self) -> usize {
-        // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
-        // not `Send`.
+        // SAFETY: the view is in use. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         let block = unsafe { self.slot.block() };
         B::host_pointer(block).addr()
     }

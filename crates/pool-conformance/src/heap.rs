@@ -1,6 +1,6 @@
 //! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
-//! block and can refuse the n-th allocation. The ledger also checks that the freed size of each
-//! block equals its allocated size.
+//! block and can refuse the n-th allocation. The ledger also checks that each block is freed with
+//! the size that was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -58,8 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // The address of a block at the very top of the address space is not rounded up, because it
-        // would wrap around to zero.
+        // The address of a block at the very top of the address space is not rounded up, because
+        // rounding it up would yield zero.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 

@@ -210,8 +210,7 @@ impl Ledger {
         self.note(address, bytes, None);
     }
 
-    /// Records a block from the global allocator, and otherwise behaves like
-    /// [`given`](Self::given).
+    /// Behaves like [`given`](Self::given) for a block from the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -343,7 +342,7 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that contains an address and the address's offset in the
+    /// Returns the number of the block that contains an address, and the address's offset in that
     /// block. A block's number is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -374,7 +373,7 @@ impl Ledger {
         self.entries().settled
     }
 
-    /// Records the reason why an armed slot's block is reused.
+    /// Records why an armed slot's block is being reused.
     ///
     /// # Errors
     ///

@@ -77,8 +77,8 @@ pub trait BackendProbe: 'static {
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
     /// the view's length. The call does not wait for the work. Similarly, code that uses a backend
-    /// does not wait after it enqueues a kernel or a copy. The work may run at any time before the
-    /// next wait, on the queue of the view's pool.
+    /// does not wait after it enqueues a kernel or a copy. The work runs on the queue of the view's
+    /// pool at any time before the next wait.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
     /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
@@ -89,9 +89,8 @@ pub trait BackendProbe: 'static {
 
     /// Enqueues *work* that reads a view, without waiting for it. `read_later` is the counterpart
     /// of [`write_later`](Self::write_later). The returned function may be called after the view
-    /// has been dropped. The returned function returns the contents that the view has after all
-    /// work enqueued before the call to `read_later` has run. Work that was enqueued later does not
-    /// affect the result.
+    /// has been dropped. The returned function yields the contents that all previously enqueued
+    /// work leaves in the view. Work that was enqueued later does not affect the result.
     fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
@@ -227,7 +226,7 @@ pub(crate) trait Watching: BackendProbe {
     }
 
     /// Returns the unique number of the block that contains an address, and the address's offset in
-    /// the block. Returns `None` if blocks are not counted, or if no block contains the address.
+    /// that block. Returns `None` if blocks are not counted, or if no block contains the address.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }

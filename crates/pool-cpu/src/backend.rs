@@ -74,7 +74,7 @@ unsafe impl PoolBackend for Cpu {
     ) -> &'s mut [T] {
         // SAFETY: the caller guarantees that the block holds `length` valid elements, and that no
         // other code accesses these elements during `'s`. `align_block` ensures that the block is
-        // aligned for `T`, and a dangling block is passed only for views that contain no bytes.
+        // aligned for `T`. A dangling block is passed only for views that contain no bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 

@@ -19,9 +19,10 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// thread after the barrier has taken effect on that thread. The other threads execute no
 /// instructions for the barrier.
 ///
-/// On Linux 4.14 and later, the barrier is the system call
-/// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
-/// microseconds. Under Miri and on systems other than Linux, this function always returns `false`.
+/// On Linux 4.14 and later, the barrier is the
+/// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) system call, which
+/// takes a few microseconds. Under Miri and on systems other than Linux, this function always
+/// returns `false`.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {

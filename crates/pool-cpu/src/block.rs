@@ -87,8 +87,8 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // The mapping is large enough for `covered` bytes after a huge-page boundary. The pages
-        // before and after the block are unmapped before the function returns.
+        // The mapping is large enough to contain `covered` bytes that start at a huge-page
+        // boundary. The pages before and after the block are unmapped before the function returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);

@@ -28,7 +28,7 @@ pub(crate) fn acquire_for<'s, B: CpuMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires the elements like [`acquire_for`], for a rank that is 0 or is known only at run time.
+/// Acquires elements like [`acquire_for`], but for a rank that is 0 or known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: CpuMemory, T: PodElement, D: Dimension>(
@@ -52,7 +52,7 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or is known only at run time.
+    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or known only at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,

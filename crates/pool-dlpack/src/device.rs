@@ -1,4 +1,4 @@
-//! Exports arrays in CUDA device memory as tensors, and imports such tensors.
+//! Exports arrays in CUDA device memory as tensors and imports such tensors.
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
 //! consumer's stream waits for the array's stream when an array is exported. The caller of an
@@ -68,7 +68,7 @@ where
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
 /// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host
 /// waits until the work on that stream has completed. Dropping the tensor blocks the host until the
-/// tensor's stream has completed its work, and returns the memory to the producer. If the host
+/// tensor's stream has completed its work. The memory is then returned to the producer. If the host
 /// cannot wait for the tensor's stream, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,

@@ -1,4 +1,4 @@
-//! Imports tensors in host memory from other libraries, so that they can be used as slices.
+//! Imports tensors in host memory from other libraries for use as slices.
 //!
 //! # Invariants
 //!

@@ -46,7 +46,7 @@ pub fn check_memory(checks: MemoryChecks) {
     checks.set_for_process();
 }
 
-/// Reads the environment variables and enables the debugging modes selected by them. The crate
+/// Reads the environment variables and enables the debugging modes that they select. The crate
 /// calls `set_up` each time it creates a thread-local pool.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {

@@ -27,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! With the `cuda` feature, scopes can also be used on a device:
+//! With the `cuda` feature enabled, scopes can also be used on a device:
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]

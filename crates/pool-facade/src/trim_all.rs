@@ -9,12 +9,12 @@ use crate::local::requests::OF_DEVICES;
 
 /// Releases the memory of every thread's idle pools and returns a report on the released memory.
 ///
-/// A pool is idle while no guard of [`local()`](crate::local()) and no block of
-/// [`with_pool!`](crate::with_pool) uses it. `trim_all` does not need to run any code on the thread
-/// that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools in use keep their memory. Every [`Pool`](crate::Pool) that you
-/// own also keeps its memory. After a pool has been released, the next acquire from each of its
-/// slots allocates memory.
+/// A pool is idle while no guard from [`local()`](crate::local()) and no
+/// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
+/// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
+/// computing something else. Pools that are in use keep their memory. Every [`Pool`](crate::Pool)
+/// that you own also keeps its memory. After a pool has been released, the next acquire from each
+/// of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -109,8 +109,8 @@ pub fn stats_all() -> PoolStats {
 
 #[cfg(feature = "cpu")]
 mod host {
-    //! Releases the idle pools of `Cpu` and `Stacked<Cpu>`, and collects the statistics of all
-    //! pools of these backends.
+    //! Releases the idle pools of `Cpu` and `Stacked<Cpu>` and collects the statistics of all pools
+    //! of these backends.
 
     use pool_core::reserve::list;
     use pool_core::{Pool, PoolStats, ReleaseReport};

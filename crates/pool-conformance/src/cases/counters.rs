@@ -1,5 +1,5 @@
-//! Test cases for counters and for disjoint memory. The cases use nested scopes, and functions that
-//! only pass a scope to another function. The cases also use helper functions that acquire arrays
+//! Test cases for counters and disjoint memory. The cases use nested scopes and functions that
+//! merely pass a scope to another function. The cases also use helper functions that acquire arrays
 //! while an outer scope contains other arrays.
 
 use pool_core::{Pool, Scope};

@@ -1,5 +1,5 @@
 //! Test cases for dynamic pools. The cases test checkpoints, rewinds at the root, nonexistent
-//! depths, stale handles, and handles from other pools. The cases also test a scope used together
+//! depths, stale handles, and handles from other pools. The cases also test scopes used together
 //! with handles.
 
 use pool_core::{DynamicPool, PoolError};

@@ -11,7 +11,7 @@ use crate::probe::BackendProbe;
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// All elements have the same given value.
+    /// Every element has the same given value.
     Value,
     /// The elements are copied from host memory.
     Copy,

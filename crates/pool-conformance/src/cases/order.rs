@@ -1,6 +1,7 @@
-//! Test cases for the order of work. An acquire must fill a block only after all work enqueued by
-//! the block's earlier views. Any work enqueued through a later view must run after the fill. A
-//! case waits only at its end, so work on the queue is still pending when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block only after all work enqueued
+//! through the block's earlier views has run. Any work enqueued through a later view must run after
+//! the fill. A case waits only at its end, so work on the queue is still pending when a view is
+//! first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 

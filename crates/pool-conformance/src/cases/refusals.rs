@@ -1,5 +1,5 @@
 //! Test cases for allocations refused by the ledger. A refused acquire must return an error that
-//! contains the requested and permitted sizes, and must not consume a slot. If freeing idle blocks
+//! contains the requested and reserved sizes, and must not consume a slot. If freeing idle blocks
 //! makes enough room, the acquire must succeed. While a sweep makes allocations fail, the cases do
 //! nothing, because the sweep decides which allocations fail.
 

@@ -86,12 +86,12 @@ impl<'s, T: Element> DeferredView<'s, T> {
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, so the pool cannot see it. The write runs after all
+    /// Enqueues a write on another queue, so that the pool cannot see it. The write runs after all
     /// commands that have already been enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };
         let ElementRange { block, offset, .. } = self.range;
-        // SAFETY: the view is in use, and the current thread owns the pool, because a view is not
+        // SAFETY: the view is in use. The current thread owns the pool, because a view is not
         // `Send`.
         unsafe { self.slot.arm() };
         let bytes = elements_bytes(elements).to_vec();

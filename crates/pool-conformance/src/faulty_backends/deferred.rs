@@ -1,5 +1,5 @@
 //! Faulty backends with deferred memory. A queue accesses only the memory of its own buffers and
-//! records all other accesses, so a faulty backend causes no harm.
+//! records attempts to access other memory, so a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -74,7 +74,7 @@ impl FaultyDeferred {
         Ok(())
     }
 
-    /// Enqueues the held-back command, and holds back `command` until the next call.
+    /// Enqueues the held-back command and holds back `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -170,8 +170,8 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
+        // slot belongs to this view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -186,8 +186,8 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
+        // slot belongs to this view.
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. A queue records

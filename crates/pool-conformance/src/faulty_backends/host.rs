@@ -1,6 +1,6 @@
-//! Faulty backends with host memory, which wrap the heap backend or the toy backend with a ledger.
-//! A backend whose views are slices can make the same mistakes as a backend with a queue. No faulty
-//! backend with host memory accesses memory outside its blocks.
+//! Faulty backends for host memory. Each one wraps the heap backend or the toy backend with a
+//! ledger. A backend whose views are slices can make the same mistakes as a backend with a queue.
+//! No faulty backend with host memory accesses memory outside its blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,7 +12,7 @@ use super::mistake::Mistake;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
-/// Host memory whose backend makes a deliberate mistake.
+/// The context of a host memory backend that makes a deliberate mistake.
 pub(super) struct FaultyHost<B: PoolBackend> {
     context: B::Context,
     mistake: Mistake,

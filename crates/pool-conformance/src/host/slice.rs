@@ -10,7 +10,7 @@ pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
     /// The slice's memory at the time it was handed out.
     extent: Extent,
-    /// The required alignment of the start of the slice.
+    /// The required alignment of the slice's start.
     pub(crate) alignment: usize,
     seed: u64,
 }

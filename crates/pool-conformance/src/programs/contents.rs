@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe. It then checks fewer bytes.
+/// that it cannot observe. The model then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -16,10 +16,10 @@ pub(super) enum Contents {
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes left by earlier uses in a slot's block.
+/// The bytes that earlier uses left in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The end of the marked bytes, relative to the start of the block. A read with recycled
+    /// The offset from the start of the block to the end of the marked bytes. A read with recycled
     /// contents resets this number to 0.
     marked: usize,
     /// The marked bytes that a read has zeroed and that have not been written since.
@@ -131,7 +131,8 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The whole range is compared at once, because a single comparison is fast under Miri.
+            // The whole range is compared at once, because one large comparison is faster under
+            // Miri than many small ones.
             bytes[start..end] == vec![0; end - start]
         })
     }

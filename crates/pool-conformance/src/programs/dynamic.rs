@@ -129,8 +129,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic during an allocation. A pool with
-    /// the stack layout allocates during a rewind, because it merges its chunks if none of its
+    /// Rewinds to an existing depth with a call that may panic during an allocation. With the stack
+    /// layout, a rewind may allocate memory, because the pool merges its chunks if none of its
     /// memory is handed out.
     fn rewind(
         &mut self,

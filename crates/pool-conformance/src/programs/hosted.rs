@@ -27,8 +27,8 @@ struct Written {
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
-    /// The writes of all vectors. Each entry contains a vector's position and the numbers of bytes
-    /// that the vector requested and wrote.
+    /// The writes performed by all vectors. Each entry contains a vector's position and the numbers
+    /// of bytes that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
     /// The number of slots that were reserved but not yet handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,

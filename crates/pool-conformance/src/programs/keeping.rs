@@ -126,8 +126,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Runs the steps with a backend that cannot keep slices, and acquires the slice after the
-    /// inner scope.
+    /// Runs the steps with a backend whose slices cannot outlive their scope, and acquires the
+    /// slice after the inner scope.
     fn run_without_keeping<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

@@ -55,7 +55,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // A pool with the stack layout may allocate when a scope is opened, because it
+                // With the stack layout, opening a scope may allocate memory, because the pool
                 // merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);

@@ -33,7 +33,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Creates the state without pools.
+    /// Creates a state with no pools.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }

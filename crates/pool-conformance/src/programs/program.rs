@@ -122,14 +122,14 @@ pub struct Nested {
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
-    /// is acquired, no slice is kept.
+    /// is acquired, no slice outlives the scope.
     pub steps: Vec<Step>,
     /// The call that acquires the slice, with a method that initializes its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The part of the slice that outlives the scope. The start and end of the kept range are taken
-    /// modulo the length plus one. Arrays are always kept whole.
+    /// The part of the slice that outlives the scope. The start and end of this range are taken
+    /// modulo the length plus one. For an array, this part is always the whole array.
     pub part: [usize; 2],
 }
 
@@ -214,12 +214,13 @@ pub enum Fill {
 pub enum Impossible {
     /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape whose lengths have an overflowing product.
+    /// A shape for which the product of the lengths overflows.
     Product,
-    /// A shape with two axes whose product overflows and a third axis of length zero.
-    ProductBesideZero,
-    /// A shape of dynamic rank with two axes whose product overflows and a third axis of length
+    /// A shape with two axes whose lengths overflow when multiplied, and a third axis of length
     /// zero.
+    ProductBesideZero,
+    /// A shape of dynamic rank with two axes whose lengths overflow when multiplied, and a third
+    /// axis of length zero.
     DynamicProductBesideZero,
 }
 

@@ -130,7 +130,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses a scope's steps. The steps may nest further scopes, up to `depth` levels deep.
+    /// Chooses a scope's steps. The steps may contain nested scopes up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))

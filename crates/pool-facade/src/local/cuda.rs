@@ -21,7 +21,7 @@ fn context() -> Result<DeviceStream, CudaError> {
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and asks all other threads to do the same. Returns
+/// Frees the memory of this thread's idle pools and asks all other threads to do the same. Returns
 /// the number of bytes freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();

@@ -1,4 +1,4 @@
-//! Defines the list of a thread's idle pools, and the value that closes the list when the thread
+//! Defines the list of a thread's idle pools and the value that closes the list when the thread
 //! ends.
 
 use std::cell::Cell;
@@ -339,7 +339,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     released
 }
 
-/// Replaces the configuration of this thread's idle pools, and of pools that the thread creates
+/// Replaces the configuration of this thread's idle pools and of pools that the thread creates
 /// later.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
