@@ -80,8 +80,8 @@ unsafe impl PoolBackend for HeapBackend {
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
         let noted = ledger.freed(block.addr().get(), bytes);
         assert!(noted, "freed with other bytes than allocated, or twice");
-        // SAFETY: the assertion checked that the block was allocated with this layout, and the
-        // caller gives up ownership of the block.
+        // SAFETY: the assertion checked that the block was allocated with this layout. The caller
+        // gives up ownership of the block.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }
 

@@ -59,8 +59,8 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         if self.ledger.freed(B::host_pointer(block).addr(), bytes) {
-            // SAFETY: the caller upholds the contract of `free`, and the ledger has confirmed that
-            // the block is allocated with this size.
+            // SAFETY: the caller upholds the contract of `free`. The ledger has confirmed that the
+            // block is allocated with this size.
             unsafe { B::free(&self.context, block, bytes) };
         }
     }

@@ -109,7 +109,7 @@ pub trait BackendProbe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue, or completes
+    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue or completes
     /// immediately.
     fn write_elsewhere<T: PodElement>(
         &self,
@@ -262,9 +262,8 @@ pub(crate) trait Watching: BackendProbe {
 
 impl<P: BackendProbe> Watching for P {}
 
-/// Implements the methods of [`BackendProbe`] that concern views, for a
-/// [`HostBackend`](crate::HostBackend) whose views are slices. Invoke the macro inside the `impl`
-/// block.
+/// Implements the view methods of [`BackendProbe`] for a [`HostBackend`](crate::HostBackend) whose
+/// views are slices. Invoke the macro inside the `impl` block.
 #[macro_export]
 macro_rules! slice_access {
     () => {

@@ -148,7 +148,7 @@ pub trait AcquireArray<'s> {
     /// The method allocates no memory if the slot has already held an array of the same shape,
     /// regardless of the rank. The returned array is a reference to a header owned by the pool. You
     /// can use or slice the array directly. Calling `view_mut` on the array copies the dimensions
-    /// into a new view, which allocates memory for more than 4 axes.
+    /// into a new view. For more than 4 axes, the view allocates memory for the dimensions.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};

@@ -115,11 +115,11 @@ unsafe impl PoolBackend for Cpu {
     ) -> Result<(), CpuError> {
         let start = block.cast::<T>();
         for index in 0..length {
-            // SAFETY: the caller guarantees that the block holds `length` elements, and `index` is
+            // SAFETY: the caller guarantees that the block holds `length` elements. The index is
             // less than this length.
             let place = unsafe { start.add(index) };
-            // SAFETY: the address is within the block and aligned for `T`, and the caller
-            // guarantees that no view of the block is in use.
+            // SAFETY: the address is within the block and aligned for `T`. The caller guarantees
+            // that no view of the block is in use.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -132,8 +132,8 @@ unsafe impl PoolBackend for Cpu {
         source: &[T],
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller guarantees that the block holds `source.len()` elements, and the block
-        // is aligned for `T`. A live slice cannot overlap a block that has no views.
+        // SAFETY: the caller guarantees that the block holds `source.len()` elements. The block is
+        // aligned for `T`. A live slice cannot overlap a block that has no views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }

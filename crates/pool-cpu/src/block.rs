@@ -46,7 +46,7 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Discards the whole pages of a block that begin at or after the byte offset `from`. These pages'
+/// Discards a block's whole pages that begin at or after the byte offset `from`. These pages'
 /// addresses stay valid. Returns the number of discarded bytes. After the call, all bytes of the
 /// discarded pages are zero. This function does nothing for a block allocated by the global
 /// allocator.
@@ -84,7 +84,7 @@ mod mapped {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
 
-    /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
+    /// Maps zeroed memory at an address that is a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
         // The mapping is large enough to contain `covered` bytes that start at a huge-page
@@ -164,8 +164,8 @@ mod mapped {
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }
 
-    /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of bytes discarded from the block.
+    /// Discards a block's pages that begin at or after the byte offset `from`. Returns the number
+    /// of bytes discarded from the block.
     ///
     /// # Safety
     ///
@@ -180,8 +180,8 @@ mod mapped {
         }
         // SAFETY: `first` is less than `covered`, so the address is within the mapping.
         let start = unsafe { block.add(first) };
-        // SAFETY: the range consists of whole pages of the mapping at or after `from`, and the
-        // caller guarantees that their contents are not in use.
+        // SAFETY: the range consists of whole pages of the mapping at or after `from`. The caller
+        // guarantees that the pages' contents are not in use.
         if unsafe { discard(start, covered - first) } { bytes.saturating_sub(first) } else { 0 }
     }
 }

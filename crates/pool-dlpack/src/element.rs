@@ -1,4 +1,4 @@
-//! Defines the element types of tensors, and the DLPack data types that represent them.
+//! Defines the element types of tensors and the DLPack data types that represent them.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;

@@ -141,8 +141,8 @@ impl<M: ManagedTensorBase> Description<M> {
         tensor.set_data(data).set_device(device).set_dtype(T::DATA_TYPE);
         // SAFETY: the caller guarantees that the flags do not mark the tensor as a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
-        // SAFETY: the caller guarantees that `data` is the address of the elements, and the
-        // tensor's allocation contains the shape and the row-major strides.
+        // SAFETY: the caller guarantees that `data` is the address of the elements. The tensor's
+        // allocation contains the shape and the row-major strides.
         unsafe { tensor.finish() }
     }
 }

@@ -6,7 +6,7 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// The axes and the first element's address of a tensor that has passed all checks.
+/// A tensor's axes and its first element's address, after all checks have passed.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,

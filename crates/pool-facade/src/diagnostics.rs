@@ -17,7 +17,7 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
 ///   memory checker can detect pointers used after their scope has ended.
 ///
-/// The debugging modes apply to all backends, and to every pool created or reconfigured after the
+/// The debugging modes apply to all backends and to every pool created or reconfigured after the
 /// call. Poisoning and fresh blocks also work for pools that are not thread-local. Call this
 /// function at the start of `main`, because existing thread-local pools keep their modes until
 /// [`trim_all`](crate::trim_all()) releases them.

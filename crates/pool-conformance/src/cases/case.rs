@@ -71,8 +71,8 @@ impl<P: BackendProbe> Case<P> {
     }
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
-    /// After the case, the pool must be usable, and no block may be leaked or misused, regardless
-    /// of the result. If the test already makes allocations fail, a case that would make them fail
+    /// Regardless of the result, the pool must be usable after the case, and no block may be leaked
+    /// or misused. If the test already makes allocations fail, a case that would make them fail
     /// itself returns immediately.
     ///
     /// # Panics

@@ -196,7 +196,7 @@ fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Acquires two slots, and enqueues work on one slot while the other slot is being filled. In some
+/// Acquires two slots and enqueues work on one slot while the other slot is being filled. In some
 /// rounds, the slots receive longer arrays than in the previous round.
 fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,

@@ -75,7 +75,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Writes the contents generated from `seed` to a view.
+    /// Fills a view with the contents generated from `seed`.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());
         self.probe.write(view, &content);
@@ -87,7 +87,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
     }
 
-    /// Enqueues work that writes the contents generated from `seed` to a view.
+    /// Enqueues work that fills a view with the contents generated from `seed`.
     pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         self.probe.write_later(view, &samples(seed, view.len()));
     }

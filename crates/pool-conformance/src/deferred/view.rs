@@ -400,8 +400,8 @@ impl AnySlot {
     ///
     /// The caller must uphold the requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
-        // SAFETY: `new` stored a slot together with the function that matches its type, and the
-        // caller upholds the contract of `SlotRef::arm`.
+        // SAFETY: `new` stored the slot together with the function that matches the slot's type.
+        // The caller upholds the contract of `SlotRef::arm`.
         unsafe { (self.arm)(self.slot) };
     }
 }

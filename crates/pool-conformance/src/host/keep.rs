@@ -16,7 +16,7 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     /// acquired.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Receives each event that occurs while the slice is acquired.
+    /// Receives each event that occurs while the slice is being acquired.
     fn watch(&self, moment: Moment);
 
     /// Runs after the slice has been acquired from the pool.

@@ -75,7 +75,7 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Runs every acquire method on a slot armed by a view, with this backend's memory. Checks that
-    /// `reuse` is called exactly once for the block, before the first write to the block.
+    /// `reuse` is called exactly once for the block, before the first write to it.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,5 +1,5 @@
 //! A single acquire in a random program. The module calls every acquire method. The module checks
-//! the contents that the method guarantees, or the error that the method returns.
+//! the contents that the method guarantees or the error that it returns.
 
 use std::cell::{Cell, RefCell};
 
@@ -191,7 +191,7 @@ impl<P: BackendProbe> Machine<'_, P> {
 
     /// Checks a view with recycled contents, given its `offset` in a block that contained
     /// `remains`. If the pool poisons memory, the view must contain poison. If the pool does not
-    /// poison memory, all bytes that an earlier use left in a marked slot must be zero.
+    /// poison memory, all bytes that an earlier use left in a marked slot must read as zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,

@@ -68,8 +68,8 @@ impl Contents {
         }
     }
 
-    /// Records that an acquire returns a range of a block with recycled contents. Returns the bytes
-    /// of the range that must be zero.
+    /// Records that an acquire returns a range of a block with recycled contents. Returns the
+    /// range's bytes that must be zero.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {

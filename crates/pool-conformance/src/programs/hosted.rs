@@ -27,8 +27,8 @@ struct Written {
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
-    /// The writes performed by all vectors. Each entry contains a vector's position and the numbers
-    /// of bytes that the vector requested and wrote.
+    /// The writes performed by all vectors. Each entry contains a vector's position, the number of
+    /// bytes that the vector requested, and the number of bytes that it wrote.
     written: RefCell<Vec<Written>>,
     /// The number of slots that were reserved but not yet handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,
@@ -51,7 +51,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already have been freed when the acquire returns.
+            // The block may already have been freed by the time the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);

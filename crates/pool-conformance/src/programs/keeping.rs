@@ -25,8 +25,8 @@ struct Body<'b, 'p, 'o, 's, P: BackendProbe> {
 }
 
 impl<P: BackendProbe> Body<'_, '_, '_, '_, P> {
-    /// Updates the model with the events that occurred while the slice was acquired. Returns `true`
-    /// if code that creates elements was called.
+    /// Updates the model with the events that occurred while the slice was being acquired. Returns
+    /// `true` if code that creates elements was called.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()

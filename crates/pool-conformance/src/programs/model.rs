@@ -107,7 +107,7 @@ impl Model {
     }
 
     /// Records that a view with the given number of bytes was handed out with recycled contents.
-    /// Returns the bytes of the view that must be zero.
+    /// Returns the view's bytes that must be zero.
     pub(super) fn read<P: BackendProbe>(
         &mut self,
         probe: &P,

@@ -112,19 +112,19 @@ pub struct Nested {
     pub style: Style,
     /// The number of times that the scope is opened in succession.
     pub times: usize,
-    /// The rule for the allocations that the backend refuses while the scope is open.
+    /// The rule that selects which allocations the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
     /// The steps that run in the scope.
     pub steps: Vec<Step>,
 }
 
-/// An inner scope, and one slice that outlives the scope.
+/// An inner scope, and one slice that outlives it.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
     /// is acquired, no slice outlives the scope.
     pub steps: Vec<Step>,
-    /// The call that acquires the slice, with a method that initializes its elements.
+    /// The call that acquires the slice and initializes its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,

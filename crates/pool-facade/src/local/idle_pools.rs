@@ -228,8 +228,8 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // The allocator may call user code while the record is created, and this code may create a
-        // pool and add a record.
+        // While the record is being created, the allocator may call user code, which may itself
+        // create a pool and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -273,7 +273,8 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
 }
 
 /// Returns a pool to a list that has changed since the pool was removed. The function looks up the
-/// list, because an argument would force the hot path to compute the list's address.
+/// list itself, because passing it as an argument would force the hot path to compute the list's
+/// address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
