@@ -76,7 +76,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the inner backend has no further
+        // SAFETY: the caller upholds the contract of `free`. The inner backend has no further
         // requirements.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
@@ -96,7 +96,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
-        // SAFETY: the caller upholds the contract of `view`, and `Adaptor` requires that the inner
+        // SAFETY: the caller upholds the contract of `view`. `Adaptor` requires that the inner
         // backend's views do not use their slot.
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
@@ -111,8 +111,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and `Adaptor` requires that the
-        // inner backend's views do not use their slot.
+        // SAFETY: the caller upholds the contract of `view_ref`. `Adaptor` requires that the inner
+        // backend's views do not use their slot.
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -126,7 +126,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The caller must uphold the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no further
+        // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
         // requirements.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
@@ -146,8 +146,8 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the inner backend has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `set_bytes`. The inner backend has no further
+        // requirements.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -166,7 +166,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the inner backend has no further
+        // SAFETY: the caller upholds the contract of `fill`. The inner backend has no further
         // requirements.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
@@ -185,7 +185,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the inner backend has no
+        // SAFETY: the caller upholds the contract of `copy_from_host`. The inner backend has no
         // further requirements.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
@@ -248,8 +248,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `free`. The adaptor's method has no further
+        // requirements.
         unsafe { context.free(block, bytes) };
     }
 
@@ -262,8 +262,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `view`. The adaptor's method has no further
+        // requirements.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -272,14 +272,14 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and the adaptor's method has no
+        // SAFETY: the caller upholds the contract of `view_ref`. The adaptor's method has no
         // further requirements.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `reuse`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `reuse`. The adaptor's method has no further
+        // requirements.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -289,7 +289,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and the adaptor's method has no
+        // SAFETY: the caller upholds the contract of `set_bytes`. The adaptor's method has no
         // further requirements.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
@@ -300,8 +300,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `fill`, and the adaptor's method has no
-        // further requirements.
+        // SAFETY: the caller upholds the contract of `fill`. The adaptor's method has no further
+        // requirements.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -310,8 +310,8 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and the adaptor's method has
-        // no further requirements.
+        // SAFETY: the caller upholds the contract of `copy_from_host`. The adaptor's method has no
+        // further requirements.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }

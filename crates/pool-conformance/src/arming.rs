@@ -212,7 +212,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, and `B` has no further requirements.
+        // SAFETY: the caller upholds the contract of `free`. `B` has no further requirements.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -251,7 +251,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
             // guarantees that no view of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller upholds the contract of `reuse`, and `B` has no further requirements.
+        // SAFETY: the caller upholds the contract of `reuse`. `B` has no further requirements.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -261,8 +261,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, and `B` has no further
-        // requirements.
+        // SAFETY: the caller upholds the contract of `set_bytes`. `B` has no further requirements.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -272,7 +271,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `fill`, and `B` has no further requirements.
+        // SAFETY: the caller upholds the contract of `fill`. `B` has no further requirements.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -281,7 +280,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, and `B` has no further
+        // SAFETY: the caller upholds the contract of `copy_from_host`. `B` has no further
         // requirements.
         unsafe { B::copy_from_host(context, block, source) }
     }

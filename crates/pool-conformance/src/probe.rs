@@ -87,10 +87,10 @@ pub trait BackendProbe: 'static {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, without waiting for it. `read_later` is the counterpart
-    /// of [`write_later`](Self::write_later). The returned function may be called after the view
-    /// has been dropped. The returned function yields the contents that all previously enqueued
-    /// work leaves in the view. Work that was enqueued later does not affect the result.
+    /// Enqueues *work* that reads a view, without waiting for that work. `read_later` is the
+    /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
+    /// the view has been dropped. The returned function yields the contents that all previously
+    /// enqueued work leaves in the view. Work that was enqueued later does not affect the result.
     fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with

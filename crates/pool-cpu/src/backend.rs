@@ -16,7 +16,7 @@ use crate::error::CpuError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// A type with a block's alignment, from which dangling pointers are created.
+/// A type with a block's alignment, used to create dangling pointers.
 #[repr(align(64))]
 struct BlockAlignment;
 

@@ -59,7 +59,7 @@ pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> u
     if !is_mapped(bytes) {
         return 0;
     }
-    // SAFETY: the caller upholds the contract of `mapped::discard_from`, and the block is mapped.
+    // SAFETY: the caller upholds the contract of `mapped::discard_from`. The block is mapped.
     unsafe { mapped::discard_from(block, bytes, from) }
 }
 
@@ -159,7 +159,7 @@ mod mapped {
     ///
     /// The safety requirements of [`unmap`] apply.
     pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages are private and anonymous, and the caller guarantees that their
+        // SAFETY: the pages are private and anonymous. The caller guarantees that the pages'
         // contents are not in use.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }

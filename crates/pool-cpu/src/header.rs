@@ -45,7 +45,7 @@ impl Header {
         shape: DynamicShape<'s>,
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, &'s mut Self> {
         let Some(erased) = &self.0 else { return Err(self) };
-        // SAFETY: the caller guarantees that the header was created for elements of type `T`, and
+        // SAFETY: the caller guarantees that the header was created for elements of type `T`.
         // `self` is borrowed exclusively for `'s`.
         let view = unsafe { erased.view::<T>() };
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
@@ -70,7 +70,7 @@ impl Header {
         let erased = match &self.0 {
             Some(erased) => {
                 // SAFETY: the caller guarantees that the header was created for elements of type
-                // `T`, and `self` is borrowed exclusively for `'s`.
+                // `T`. `self` is borrowed exclusively for `'s`.
                 *unsafe { erased.view::<T>() } = made;
                 erased
             }
@@ -128,8 +128,8 @@ impl ErasedView {
     unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
         debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
         let mut header = self.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: `new` created the view for this element type, and the caller guarantees that
-        // nothing else refers to it.
+        // SAFETY: `new` created the view for this element type. The caller guarantees that nothing
+        // else refers to the view.
         unsafe { header.as_mut() }
     }
 }
@@ -177,9 +177,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
-            // SAFETY: a list of `rank` lengths contains the four lengths from index 0, and the last
-            // four lengths. Each word that the loop reads is within the first four or the last four
-            // lengths.
+            // SAFETY: each list contains `rank` lengths, and `rank` is at least four. Each word
+            // that the loop reads is within the first four or the last four lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
             // `right`.

@@ -74,8 +74,8 @@ fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
         if length != 1 && usize::try_from(found) != Ok(expected) {
             return Err(TensorError::Strides { axis, expected, found });
         }
-        // The multiplication cannot overflow, because the product of all lengths is the number of
-        // elements.
+        // The multiplication cannot overflow, because no length is zero and the product of all
+        // lengths fits in a `usize`.
         expected = expected.saturating_mul(length);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Provides functions that release the idle pools of all threads, or add up the statistics of all
+//! Provides functions that release the idle pools of all threads or add up the statistics of all
 //! pools.
 
 use pool_core::{PoolStats, ReleaseReport};

@@ -72,8 +72,8 @@ impl<P: BackendProbe> Case<P> {
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
     /// Regardless of the result, the pool must be usable after the case, and no block may be leaked
-    /// or misused. If the test already makes allocations fail, a case that would make them fail
-    /// itself returns immediately.
+    /// or misused. If the test already makes allocations fail, a case that needs its own failing
+    /// allocations returns immediately.
     ///
     /// # Panics
     ///

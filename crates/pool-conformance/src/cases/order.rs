@@ -93,7 +93,7 @@ fn after_work_of<P: BackendProbe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks that work can read and write a view immediately after an acquire has filled the view.
+/// Checks that work can read and write a view immediately after an acquire has filled it.
 fn before_later<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,

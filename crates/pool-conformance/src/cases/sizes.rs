@@ -158,7 +158,7 @@ fn zero_size<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>)
 
 fn limit<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     // The limit must leave room for one large block and two small blocks, but not for two large
-    // blocks. Both conditions must hold even after sizes are rounded up to the alignment. With the
+    // blocks. Rounding the sizes up to the alignment must not change which blocks fit. With the
     // stack layout, the first chunk has more room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);

@@ -30,7 +30,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times, and
+    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times and
     /// decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept

@@ -72,7 +72,7 @@ unsafe impl PoolBackend for DeferredBackend {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller upholds the contract of `view`, and `DeferredView::new` has no further
+        // SAFETY: the caller upholds the contract of `view`. `DeferredView::new` has no further
         // requirements.
         unsafe { DeferredView::new(block, AnySlot::new(slot), length) }
     }
@@ -82,7 +82,7 @@ unsafe impl PoolBackend for DeferredBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, and `DeferredViewRef::new` has no
+        // SAFETY: the caller upholds the contract of `view_ref`. `DeferredViewRef::new` has no
         // further requirements.
         unsafe { DeferredViewRef::new(block, length) }
     }

@@ -51,7 +51,7 @@ impl DeferredBlock {
 
     /// # Safety
     ///
-    /// The buffer must not have been destroyed, and no other block may refer to the buffer.
+    /// The buffer must not have been destroyed, and no other block may refer to it.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
             // SAFETY: `new` created the buffer with `Box::leak`. The caller gives up ownership of

@@ -391,7 +391,7 @@ pub(crate) struct AnySlot {
 impl AnySlot {
     pub(crate) fn new<B: PoolBackend>(slot: SlotRef<B>) -> Self {
         const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
-        // SAFETY: an assertion checks that both types have the same size, and a `MaybeUninit` may
+        // SAFETY: an assertion checks that both types have the same size. A `MaybeUninit` may
         // contain any bytes.
         Self { slot: unsafe { transmute_copy(&slot) }, arm: arm::<B> }
     }

@@ -201,8 +201,8 @@ unsafe impl Adaptor for FaultyDeferred {
             (Mistake::IgnoresReuse, _)
             | (Mistake::ReusesForHandOut, Reuse::Free)
             | (Mistake::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller upholds the contract of `reuse`, and the inner backend has no
-            // further requirements.
+            // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
+            // requirements.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }

@@ -78,8 +78,8 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
+        // slot belongs to this view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -94,8 +94,8 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller guarantees that the slot belongs to the view that this call creates,
-        // and that the view is about to be in use.
+        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
+        // slot belongs to this view.
         let mistake = unsafe { slot.context() }.mistake;
         let length = length - usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are

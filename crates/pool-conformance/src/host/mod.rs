@@ -21,7 +21,7 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods that the scopes of a host backend provide. Generic code can call the host's
+/// The acquire methods that a host backend's scopes provide. Generic code can call the host's
 /// acquire methods without knowing at compile time whether its backend is a host backend.
 /// [`BackendProbe::host_forms`](crate::BackendProbe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);

@@ -14,7 +14,7 @@ pub struct HostAcquire {
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
     /// this memory before each element whose index is a multiple of `reenter_at`. The code acquires
-    /// nothing if `reenter_at` is `None`, or if it runs in the body of `keep`.
+    /// nothing if `reenter_at` is `None`, or if the code runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.

@@ -1,5 +1,5 @@
 //! Runs every acquire method on a slot armed by a view. Checks how many times `reuse` is called for
-//! the block, and what the block contains during the call.
+//! the block and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 

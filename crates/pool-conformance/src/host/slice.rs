@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// An in-use slice or piece of uninitialized memory, together with its expected contents.
+/// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
     /// The slice's memory at the time it was handed out.
@@ -133,7 +133,7 @@ impl<T: HostSample> AnySlice for HalfWritten<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the memory was stored, and initialized all
+            // SAFETY: `rewrite` was called before the memory was stored, and it initialized all
             // elements with an even index.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");

@@ -19,8 +19,8 @@ pub(super) struct Account {
     /// The total number of slots handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold. This number is the pool's limit, or the
-    /// number of bytes that the pool held when the limit was lowered.
+    /// The largest number of bytes that the pool may hold. This number is the pool's limit or the
+    /// number of bytes that the pool held when the limit was last set, whichever is larger.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,

@@ -217,8 +217,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Acquires elements created by a closure. The closure may acquire memory in the same scope, or
-    /// panic.
+    /// Acquires elements created by a closure. The closure may panic or acquire memory in the same
+    /// scope.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

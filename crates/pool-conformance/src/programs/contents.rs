@@ -53,8 +53,8 @@ impl Contents {
         }
     }
 
-    /// Records a requested range like [`write`](Self::write), for an acquire that marks its slot.
-    /// The range starts at `offset`, and its first `written` bytes have been written.
+    /// Does the same as [`write`](Self::write) for an acquire that marks its slot. The range starts
+    /// at `offset`, and its first `written` bytes have been written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {

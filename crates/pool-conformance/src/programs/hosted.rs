@@ -1,4 +1,5 @@
-//! A single acquire in a random program, with a method available only in scopes of host backends.
+//! A single acquire in a random program, with a method that only the scopes of host backends
+//! provide.
 
 use std::cell::{Cell, RefCell};
 

@@ -127,7 +127,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Runs the steps with a backend whose slices cannot outlive their scope, and acquires the
-    /// slice after the inner scope.
+    /// slice after the inner scope has ended.
     fn run_without_keeping<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

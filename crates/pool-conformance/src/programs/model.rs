@@ -127,8 +127,8 @@ impl Model {
         }
     }
 
-    /// Records a host slice that was handed out for writing, like [`write`](Self::write). Writing a
-    /// host slice may mark the slot as possibly uninitialized.
+    /// Does the same as [`write`](Self::write) for a host slice. Writing a host slice may mark the
+    /// slot as possibly uninitialized.
     pub(super) fn write_host<P: BackendProbe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

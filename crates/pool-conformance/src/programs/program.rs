@@ -74,9 +74,9 @@ pub enum Round {
 /// A step, which is one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires an array and keeps its view until the scope ends.
+    /// Acquires an array and holds its view until the scope ends.
     Acquire(Acquire),
-    /// Acquires a slice with a method available only in scopes of host backends, and keeps it until
+    /// Acquires a slice with a method available only in host backends' scopes, and holds it until
     /// the scope ends.
     Host(HostAcquire),
     /// Runs an inner scope and keeps a slice that outlives it.
@@ -203,7 +203,7 @@ pub enum Fill {
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// All elements have the same given value.
+    /// Every element has the same given value.
     Filled,
     /// The elements are copied from host memory.
     Copied,

@@ -1,10 +1,10 @@
 //! Generates random programs that can be shrunk. The module determines which steps are common,
 //! which are rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers, called choices. Once the list is
-//! exhausted, every further choice is zero. Generating programs from a list of choices is fast, and
-//! a program shrinks along with its list. A shorter list of choices yields a program that ends
-//! earlier. A smaller choice yields a step listed earlier in this file.
+//! A program is generated from a list of random numbers called choices. Once the list is exhausted,
+//! every further choice is zero. Generating programs from a list of choices is fast, and a program
+//! shrinks along with its list. A shorter list of choices yields a program that ends earlier. A
+//! smaller choice yields a step listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;

@@ -45,8 +45,8 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
 /// Acquires one of the current thread's pools and returns a guard that owns the pool. Unlike
-/// [`with_pool!`](crate::with_pool), this function allows the caller to trim and configure the
-/// pool, and to read its statistics.
+/// [`with_pool!`](crate::with_pool), this function allows the caller to trim the pool, configure
+/// it, and read its statistics.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
