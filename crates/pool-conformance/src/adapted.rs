@@ -217,7 +217,7 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // is not necessarily valid for its new type, but callers pass it only to views that do not use
+    // is not necessarily valid for its new type. Callers pass it only to views that do not use
     // their slot.
     unsafe { transmute_copy(&slot) }
 }

@@ -33,7 +33,7 @@ thread_local! {
 /// block's `reuse` call, in call order.
 ///
 /// If `body` causes a call to `reuse`, the block passed to that call must belong to an
-/// [`ArmingBackend`], and its first byte must be initialized.
+/// [`ArmingBackend`]. The block's first byte must be initialized.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
     let result = body();

@@ -176,8 +176,8 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`]. Returns [`PoolError::Bookkeeping`] if the
-    /// host cannot allocate a new header. For more than 4 axes, `ndarray` itself allocates the
-    /// dimensions and strides of a new header, and aborts the process if this allocation fails.
+    /// host cannot allocate a new header. For more than 4 axes, `ndarray` itself allocates a new
+    /// header's dimensions and strides. If this allocation fails, `ndarray` aborts the process.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],

@@ -85,7 +85,7 @@ unsafe impl PoolBackend for Cpu {
         length: usize,
     ) -> &'s [T] {
         // SAFETY: the caller guarantees that the block holds `length` valid elements and is aligned
-        // for `T`, and that only shared views are used during `'s`.
+        // for `T`. The caller also guarantees that only shared views are used during `'s`.
         unsafe { core::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 

@@ -53,8 +53,8 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
 ///
 /// # Safety
 ///
-/// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or after
-/// `from` must not be in use.
+/// `block` must have been returned by [`allocate`] for the same `bytes`. The block's bytes at or
+/// after `from` must not be in use.
 pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
     if !is_mapped(bytes) {
         return 0;
@@ -169,8 +169,8 @@ mod mapped {
     ///
     /// # Safety
     ///
-    /// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or
-    /// after `from` must not be in use.
+    /// `block` must have been returned by [`allocate`] for the same `bytes`. The block's bytes at
+    /// or after `from` must not be in use.
     pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
         // A block begins at a page boundary. The bytes of the block's last page beyond `bytes` are
         // unused.

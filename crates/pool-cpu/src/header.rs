@@ -56,8 +56,8 @@ impl Header {
     ///
     /// # Safety
     ///
-    /// If a header exists, it must have been created for elements of type `T`, and no value that
-    /// borrows from it may be in use. The requirements of [`view_of`] also apply.
+    /// If a header exists, it must have been created for elements of type `T`. No value that
+    /// borrows from the header may be in use. The requirements of [`view_of`] also apply.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn make<'s, T: Element>(

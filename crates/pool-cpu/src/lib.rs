@@ -27,8 +27,8 @@
 //! growing, it allocates no memory. On a system without a heap, a loop needs only a global
 //! allocator that manages a static buffer. A bump allocator is sufficient, and this crate's
 //! `static_memory` test implements one in forty lines. A backend for a static buffer would not be
-//! sufficient, because the pool would still allocate its slot tables (2 KiB for 31 slots) with the
-//! global allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
+//! sufficient. The pool would still allocate its slot tables (2 KiB for 31 slots) with the global
+//! allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
 //! `PoolError::Bookkeeping` if there is no room for a slot table.
 //!
 //! # Features

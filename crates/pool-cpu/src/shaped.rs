@@ -82,8 +82,8 @@ pub(crate) unsafe fn view_of<T, D: Dimension>(
     shape: Shape<D>,
 ) -> ArrayViewMut<'_, T, D> {
     // SAFETY: in both row-major and column-major order, an array of `elements.len()` elements
-    // covers the whole slice, and different indices refer to different elements. The slice is
-    // borrowed exclusively for as long as the view is alive.
+    // covers the whole slice. Different indices refer to different elements. The slice is borrowed
+    // exclusively for as long as the view is alive.
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 

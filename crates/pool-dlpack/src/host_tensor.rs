@@ -131,7 +131,7 @@ impl<T> Deref for HostTensor<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` is the aligned address of `length` elements (invariant 1), and `import`
+        // SAFETY: `start` is the aligned address of `length` elements (invariant 1). `import`
         // requires that no code writes to the elements during the borrow.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }

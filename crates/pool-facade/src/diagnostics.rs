@@ -19,7 +19,7 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// The debugging modes apply to all backends and to every pool created or reconfigured after the
 /// call. Poisoning and fresh blocks also work for pools that are not thread-local. Call this
-/// function at the start of `main`, because existing thread-local pools keep their modes until
+/// function at the start of `main`, because existing thread-local pools retain their modes until
 /// [`trim_all`](crate::trim_all()) releases them.
 ///
 /// ```

@@ -12,8 +12,8 @@ use crate::local::requests::OF_DEVICES;
 /// A pool is idle while no guard from [`local()`](crate::local()) and no
 /// [`with_pool!`](crate::with_pool) block uses it. `trim_all` does not need to run any code on the
 /// thread that owns an idle pool. The owning thread may be sleeping, waiting for work in rayon, or
-/// computing something else. Pools that are in use keep their memory. Every [`Pool`](crate::Pool)
-/// that you own also keeps its memory. After a pool has been released, the next acquire from each
+/// computing something else. Pools that are in use retain their memory. Every [`Pool`](crate::Pool)
+/// that you own also retains its memory. After a pool has been released, the next acquire from each
 /// of its slots allocates memory.
 ///
 /// ```
@@ -165,8 +165,8 @@ mod host {
                 return released;
             }
         }
-        // If the host could not allocate new pools, this thread's idle pools keep their tables and
-        // free only their blocks.
+        // If the host could not allocate new pools, this thread's idle pools retain their tables
+        // and free only their blocks.
         released.plus(idle_pools::trim::<B>())
     }
 

@@ -1,5 +1,5 @@
 //! Test cases for sizes. The cases test empty acquires, acquires that exceed any available memory,
-//! growing blocks, and blocks that keep their capacity.
+//! growing blocks, and blocks that retain their capacity.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
@@ -126,8 +126,8 @@ fn zero_length<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
-        // With the stack layout, even an empty array of dynamic rank occupies a cache line, because
-        // the pool needs the array's address to find its shape.
+        // With the stack layout, even an empty array of dynamic rank occupies a cache line. The
+        // pool needs the array's address to find the array's shape.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;

@@ -111,7 +111,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks that a case has left no slot of the pool active and that acquires still work.
+    /// Checks that a case has left none of the pool's slots active and that acquires still work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();

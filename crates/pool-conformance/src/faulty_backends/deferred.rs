@@ -1,5 +1,5 @@
 //! Faulty backends with deferred memory. A queue accesses only the memory of its own buffers and
-//! records attempts to access other memory, so a faulty backend causes no harm.
+//! records attempts to access other memory. A faulty backend therefore causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};

@@ -79,7 +79,7 @@ pub enum Step {
     /// Acquires a slice with a method available only in host backends' scopes, and holds it until
     /// the scope ends.
     Host(HostAcquire),
-    /// Runs an inner scope and keeps a slice that outlives it.
+    /// Runs an inner scope and retains a slice that outlives it.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
@@ -189,8 +189,8 @@ pub enum Form {
     /// A matrix with the given numbers of rows and columns, split into two views at a row. The
     /// split row is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy that is given a shape with one element too few. The library must refuse the shape,
-    /// and the copy must not change.
+    /// A copy whose requested shape has one element too few. The library must refuse the shape, and
+    /// the copy must not change.
     Misshapen,
     /// A request that no pool can fulfill.
     Impossible(Impossible),

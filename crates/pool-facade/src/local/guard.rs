@@ -141,7 +141,7 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of all pools that
-    /// the thread creates later. Other guards' pools keep their configuration. The byte limit
+    /// the thread creates later. Other guards' pools retain their configuration. The byte limit
     /// applies to each pool separately.
     ///
     /// # Errors
