@@ -46,8 +46,8 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 /// # Safety
 ///
 /// - An [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. An
-///   adaptor that deliberately violates the contract, in order to test a test suite, must not
-///   misuse memory.
+///   adaptor that tests a test suite may deliberately violate the contract, but must not misuse
+///   memory.
 /// - The inner backend's views must not use their [`SlotRef`] unless the adaptor overrides `view`
 ///   and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {

@@ -21,8 +21,8 @@ impl Ledger {
     /// been dropped.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
-            // SAFETY: the ledger has recorded that this block was allocated with this layout, and
-            // no pool tracks the block any longer.
+            // SAFETY: the ledger has recorded that this block was allocated with this layout. No
+            // pool tracks the block any longer.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }

@@ -196,9 +196,8 @@ pub trait BackendProbe: 'static {
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
-    /// use the ledger to choose which allocations fail. A refused allocation either makes
-    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or makes
-    /// it panic.
+    /// use the ledger to choose which allocations fail. A refused allocation makes `allocate`
+    /// either panic or return an error, which the pool reports as [`PoolError::OutOfMemory`].
     ///
     /// # Errors
     ///

@@ -232,8 +232,8 @@ mod tests {
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
                 content.fill(0xAB);
-                // SAFETY: the block was allocated above with the same size, and `content` is no
-                // longer used.
+                // SAFETY: the block was allocated above with the same size. `content` is no longer
+                // used.
                 unsafe { free(block, bytes) };
             }
         }
@@ -252,8 +252,7 @@ mod tests {
         // are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
-        // SAFETY: the block was allocated above with the same size, and `content` is no longer
-        // used.
+        // SAFETY: the block was allocated above with the same size. `content` is no longer used.
         unsafe { free(block, bytes) };
     }
 

@@ -150,7 +150,7 @@ unsafe fn view_of<T: Element>(
     // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is borrowed, its block stays allocated and belongs only to the
-    // borrower. No code uses the header while it is not borrowed.
+    // borrower. No code uses the header while the header is not borrowed.
     unsafe { raw.deref_into_view_mut() }
 }
 

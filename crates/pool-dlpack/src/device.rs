@@ -162,8 +162,7 @@ impl<T> DeviceTensor<T> {
 impl<T> Drop for DeviceTensor<T> {
     fn drop(&mut self) {
         if self.stream.synchronize().is_ok() {
-            // SAFETY: the owner is dropped only here, and all work that used the memory has
-            // completed.
+            // SAFETY: the owner is dropped only here. All work that used the memory has completed.
             unsafe { ManuallyDrop::drop(&mut self.owner) };
         }
     }

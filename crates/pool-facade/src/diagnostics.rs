@@ -13,7 +13,7 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
 ///   bytes. A float made up of 0xFF bytes is a NaN. Poisoned memory exposes code that reads
-///   elements before it has written them.
+///   elements before writing them.
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. With fresh blocks, a
 ///   memory checker can detect pointers used after their scope has ended.
 ///

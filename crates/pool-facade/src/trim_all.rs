@@ -97,7 +97,7 @@ pub fn trim_all() -> ReleaseReport {
 ///
 /// Other threads may use their pools during the call, so the numbers may be from slightly different
 /// times. The statistics include neither the number of acquired slots nor the peak live bytes.
-/// Pools that a thread creates while it is ending are not counted.
+/// Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]

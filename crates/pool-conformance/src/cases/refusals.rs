@@ -26,8 +26,8 @@ fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// The length of an array that does not fit in the slot's current block, so the acquire must
-/// allocate memory.
+/// The length of an array that does not fit in the slot's current block, so acquiring the array
+/// requires an allocation.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

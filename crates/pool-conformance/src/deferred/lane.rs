@@ -34,9 +34,8 @@ impl Buffer {
     }
 }
 
-/// A block that refers to one of its queue's buffers without owning it. A driver's
-/// reference-counted handles can be stored in a context's table in the same way, so that a `Copy`
-/// block can refer to one.
+/// A block that refers to one of its queue's buffers without owning it. Other backends can store a
+/// driver's reference-counted handles in their context, so that a `Copy` block can refer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 

@@ -229,9 +229,9 @@ pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
-    // `length` elements in `bytes`. The bytes are valid for `T` because they are either copies of
-    // elements of type `T` or zeros.
+    // SAFETY: the vector contains `length` elements. The callers pass exactly the bytes of `length`
+    // elements in `bytes`. The bytes are valid for `T` because they are either copies of elements
+    // of type `T` or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }

@@ -93,9 +93,9 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
     AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
-/// Runs the cases on a faulty backend until one of them fails. Checks that run after every case
-/// often fail first, but their messages are the least informative. If such a check fails, the
-/// function continues until a case fails one of its own checks.
+/// Runs the cases on a faulty backend until a case fails. Checks that run after every case often
+/// fail first, but their messages are the least informative. If such a check fails, the function
+/// continues until a case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -1,6 +1,6 @@
 //! The expected contents of blocks, limited to the bytes that the pool guarantees. If a use marks
-//! its slot, a later use reads zeros instead of the bytes that the first one wrote. The pool
-//! guarantees nothing about other bytes.
+//! its slot, a later use of the slot reads zeros instead of the bytes that the marking use wrote.
+//! The pool guarantees nothing about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

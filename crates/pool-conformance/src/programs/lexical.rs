@@ -241,7 +241,7 @@ impl<P: BackendProbe> Machine<'_, P> {
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
                 // The views are passed to `mem::forget`, but the test drops its own records of
-                // them, so it leaks no memory.
+                // them, so the test leaks no memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }

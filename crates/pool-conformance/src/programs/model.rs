@@ -69,7 +69,8 @@ impl Model {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Records that the slot `active` and all slots after it were returned to the pool in use.
+    /// Records that the slot at index `active` and all later slots were returned to the pool in
+    /// use.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);

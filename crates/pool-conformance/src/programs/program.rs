@@ -245,7 +245,7 @@ pub enum DynamicStep {
     Checkpoint,
     /// Calls `rewind`.
     Rewind,
-    /// Calls `rewind_to`. The depth is reduced to either a valid depth or the depth just above the
+    /// Calls `rewind_to`. The number is mapped to either a valid depth or the depth just above the
     /// top.
     RewindTo(usize),
     /// Calls `reset`.

@@ -12,8 +12,8 @@
 //!
 //! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
 //! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory
-//! when it becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for borrowing
-//! memory is not compiled for backends that use slots.
+//! when the stack becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for
+//! borrowing memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
