@@ -1,4 +1,4 @@
-//! Exports arrays in CUDA device memory as tensors, and imports such tensors.
+//! Exports arrays in CUDA device memory as tensors and imports such tensors.
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
 //! consumer's stream waits for the array's stream when an array is exported. The caller of an
@@ -66,10 +66,10 @@ where
 /// slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
-/// tensor's stream before it uses the tensor. The host waits until the work on the other stream has
-/// completed. Dropping the tensor blocks the host until the tensor's stream has completed its work,
-/// and returns the memory to the producer. If the host cannot wait for the tensor's stream, the
-/// memory is leaked.
+/// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host
+/// waits until the work on that stream has completed. Dropping the tensor blocks the host until the
+/// tensor's stream has completed its work. The memory is then returned to the producer. If the host
+/// cannot wait for the tensor's stream, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -162,8 +162,7 @@ impl<T> DeviceTensor<T> {
 impl<T> Drop for DeviceTensor<T> {
     fn drop(&mut self) {
         if self.stream.synchronize().is_ok() {
-            // SAFETY: the owner is dropped only here, and all work that used the memory has
-            // completed.
+            // SAFETY: the owner is dropped only here. All work that used the memory has completed.
             unsafe { ManuallyDrop::drop(&mut self.owner) };
         }
     }

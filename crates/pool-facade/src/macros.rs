@@ -133,8 +133,8 @@ macro_rules! with_pool {
     };
 }
 
-/// Runs a block like [`with_pool!`], but evaluates to `Ok` with the block's value, or to an error
-/// if the pool cannot be created.
+/// Runs a block like [`with_pool!`], but evaluates to a `Result`: the block's value, or an error if
+/// the pool cannot be created.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {

@@ -1,5 +1,5 @@
-//! A single acceptance case, and the code that runs the case. After each case, the module checks
-//! the pool and the ledger, regardless of the result.
+//! A single acceptance case, and the code that runs it. After each case, the module checks the pool
+//! and the ledger, regardless of the result.
 
 use std::any::Any;
 
@@ -71,9 +71,9 @@ impl<P: BackendProbe> Case<P> {
     }
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
-    /// After the case, the pool must be usable, and no block may be leaked or misused, regardless
-    /// of the result. If the test already makes allocations fail, a case that would do the same
-    /// ends immediately.
+    /// Regardless of the result, the pool must be usable after the case, and no block may be leaked
+    /// or misused. If the test already makes allocations fail, a case that needs its own failing
+    /// allocations returns immediately.
     ///
     /// # Panics
     ///
@@ -139,5 +139,5 @@ fn check_ledger<P: BackendProbe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The error type of the probe's backend, needed to match on a `PoolError`.
+/// The error type of the probe's backend. The cases need this type to match on a `PoolError`.
 pub(super) type BackendError<P> = <<P as BackendProbe>::Backend as PoolBackend>::Error;

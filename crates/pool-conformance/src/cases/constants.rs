@@ -21,7 +21,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The length of each constant and temporary.
 const LENGTH: usize = 40;
 
-/// A test's constants, namely weights, a table of a different type, and an empty array.
+/// A test's constants: weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,

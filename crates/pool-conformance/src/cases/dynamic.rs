@@ -1,5 +1,5 @@
 //! Test cases for dynamic pools. The cases test checkpoints, rewinds at the root, nonexistent
-//! depths, stale handles, and handles from other pools. The cases also test a scope used together
+//! depths, stale handles, and handles from other pools. The cases also test scopes used together
 //! with handles.
 
 use pool_core::{DynamicPool, PoolError};
@@ -94,8 +94,8 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
 }
 
 /// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset or a rewind past it. Both a reset and a rewind remove the
-/// checkpoint from the stack, so no such checkpoint remains.
+/// than are currently active only after a reset or a rewind past it. Both a reset and a rewind
+/// remove the checkpoint from the stack, so no such checkpoint remains.
 fn never_raises<P: BackendProbe>(
     _: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,

@@ -28,7 +28,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The base-2 logarithm of the longest array's size in bytes, excluding its last element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The value that replaces `MOST` in runs that repeat a case once for each allocation.
+/// The value used instead of `MOST` if a case runs once for each allocation that can fail.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: BackendProbe>(
@@ -75,7 +75,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// Returns, for each power of two, the lengths in elements whose byte sizes are closest to it.
+/// Returns the element counts whose sizes in bytes are closest to each power of two.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

@@ -1,6 +1,7 @@
-//! Test cases for the order of work. An acquire must fill a block only after all work enqueued by
-//! the block's earlier views. Work that later views enqueue must run after the fill. A case waits
-//! only at its end, so work on the queue is still pending when a view is first read.
+//! Test cases for the order of work. An acquire must fill a block only after all work enqueued
+//! through the block's earlier views has run. Any work enqueued through a later view must run after
+//! the fill. A case waits only at its end, so work on the queue is still pending when a view is
+//! first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -92,7 +93,7 @@ fn after_work_of<P: BackendProbe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks that work can read and write a view immediately after an acquire has filled the view.
+/// Checks that work can read and write a view immediately after an acquire has filled it.
 fn before_later<P: BackendProbe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -195,8 +196,8 @@ fn history<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Acquires two slots, and enqueues work on one slot while the other slot is being filled. In some
-/// rounds, the slots receive longer arrays than before.
+/// Acquires two slots and enqueues work on one slot while the other slot is being filled. In some
+/// rounds, the slots receive longer arrays than in the previous round.
 fn enter<'p, P: BackendProbe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,

@@ -31,7 +31,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The tested parts of a view. Each part is the whole view, lies at one end of the view, or lies
+/// The tested parts of a view. A part is the whole view, a range at one end of the view, or a range
 /// inside it. Some parts are empty. Most offsets and lengths are not multiples of the word size.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 

@@ -1,4 +1,4 @@
-//! A case's environment, which contains a probe and creates contents that identify views. The
+//! A case's environment, which contains a probe and generates distinct contents for each view. The
 //! environment also records whether a test makes allocations fail. If allocations fail, a pool
 //! frees its idle blocks and may allocate more often than usual.
 
@@ -30,7 +30,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times, and
+    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times and
     /// decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
@@ -75,7 +75,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Writes the contents generated from `seed` to a view.
+    /// Fills a view with the contents generated from `seed`.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());
         self.probe.write(view, &content);
@@ -87,7 +87,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
     }
 
-    /// Enqueues work that writes the contents generated from `seed` to a view.
+    /// Enqueues work that fills a view with the contents generated from `seed`.
     pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
@@ -111,7 +111,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks, after a case, that none of the pool's slots are active and that acquires still work.
+    /// Checks that a case has left none of the pool's slots active and that acquires still work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -125,7 +125,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, after a case, that `acquire`, `rewind`, and `reset` still work on a dynamic pool.
+    /// Checks that `acquire`, `rewind`, and `reset` still work on a dynamic pool after a case.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -22,6 +22,6 @@ pub(crate) enum ViewFlaw {
     CopiesWhenRead,
     /// A copy from a view of another queue does not wait for that queue.
     CopiesAcrossEarly,
-    /// A copy between views of different lengths is performed, although it should be refused.
+    /// A copy between views of different lengths is performed, even though it should be refused.
     CopiesAnyLength,
 }

@@ -34,8 +34,8 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to one of its queue's buffers without owning it. A context's table can
-/// store a driver's reference-counted handles, so that a `Copy` block can refer to one.
+/// A block that refers to one of its queue's buffers without owning it. Other backends can store a
+/// driver's reference-counted handles in their context, so that a `Copy` block can refer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -50,11 +50,11 @@ impl DeferredBlock {
 
     /// # Safety
     ///
-    /// The buffer must not have been destroyed, and no other block may refer to the buffer.
+    /// The buffer must not have been destroyed, and no other block may refer to it.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
-            // SAFETY: `new` created the buffer with `Box::leak`, and the caller gives up ownership
-            // of the buffer.
+            // SAFETY: `new` created the buffer with `Box::leak`. The caller gives up ownership of
+            // the buffer.
             drop(unsafe { Box::from_raw(buffer.as_ptr()) });
         }
     }
@@ -242,8 +242,8 @@ impl Lane {
         }
     }
 
-    /// Calls `code` with a range of a block's bytes. If the range does not mistake within the
-    /// block, the function records a fault and does not call `code`.
+    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
+    /// the function records a fault and does not call `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

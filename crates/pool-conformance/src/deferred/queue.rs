@@ -14,9 +14,9 @@ use crate::ledger::Ledger;
 /// consists of a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// All buffers that the queue has ever created. A buffer keeps its identity until the queue is
-    /// dropped, even after its memory has been freed. Work on a freed block is therefore recorded
-    /// as a mistake and has no other effect.
+    /// All buffers that the queue has ever created. A buffer retains its identity until the queue
+    /// is dropped, even after its memory has been freed. Work on a freed block is therefore
+    /// recorded as a mistake and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 

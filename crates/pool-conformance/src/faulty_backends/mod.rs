@@ -7,12 +7,12 @@
 //!
 //! The `faulty_backends` test prints each faulty backend with the case that detected its mistake.
 //! No faulty backend misuses memory. Each faulty backend either wraps
-//! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
-//! within a block of host memory.
+//! [`DeferredBackend`](crate::DeferredBackend), whose memory is accessed only by its own commands,
+//! or stays within a block of host memory.
 //!
-//! After changing a case, run the case against the faulty backends to check that it still detects
-//! their mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no
-//! case detects the new mistake before you write the new case.
+//! After changing a case, run it against the faulty backends to check that it still detects their
+//! mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no case
+//! detects the new mistake before you write the new case.
 
 mod deferred;
 mod host;
@@ -93,9 +93,9 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
     AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
-/// Runs the cases on a faulty backend until one of them fails. Checks that run after every case
-/// often fail first, but their messages are the least informative. If such a check fails, the
-/// function continues until a case fails one of its own checks.
+/// Runs the cases on a faulty backend until a case fails. Checks that run after every case often
+/// fail first, but their messages are the least informative. If such a check fails, the function
+/// continues until a case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -19,8 +19,8 @@ pub(super) struct Account {
     /// The total number of slots handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold. This number is the pool's limit, or the
-    /// number of bytes that the pool held when the limit was lowered.
+    /// The largest number of bytes that the pool may hold. This number is the pool's limit or the
+    /// number of bytes that the pool held when the limit was last set, whichever is larger.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
@@ -121,8 +121,7 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // While a block grows, both the old and the new block exist. The peak also covers the time
-        // during which a block grows.
+        // While a block grows, both the old and the new block exist. The peak includes both blocks.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"

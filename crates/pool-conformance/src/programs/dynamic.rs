@@ -23,7 +23,7 @@ const STALE_LOOKED_UP: usize = 12;
 pub(super) struct Subject<P: BackendProbe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint. The first entry belongs to the root, and is
+    /// The number of active slots at each checkpoint. The first entry belongs to the root and is
     /// always 0.
     checkpoints: Vec<usize>,
 }
@@ -129,8 +129,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic during an allocation. A pool with
-    /// the stack layout allocates during a rewind, because it merges its chunks if none of its
+    /// Rewinds to an existing depth with a call that may panic during an allocation. With the stack
+    /// layout, a rewind may allocate memory, because the pool merges its chunks if none of its
     /// memory is handed out.
     fn rewind(
         &mut self,
@@ -146,8 +146,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth, or tries to rewind to the depth above the top, which the pool
-    /// must refuse.
+    /// Rewinds to an existing depth, or checks that the pool refuses to rewind to the depth above
+    /// the top.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);

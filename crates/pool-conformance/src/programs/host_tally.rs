@@ -1,5 +1,5 @@
-//! Counts of the calls to the host's acquire methods in random programs, and of the bytes that
-//! these calls left behind.
+//! Counts the calls to the host's acquire methods in random programs, and the reads that found
+//! bytes left behind by these calls.
 
 use std::ops::AddAssign;
 

@@ -1,4 +1,5 @@
-//! A single acquire in a random program, with a method available only in scopes of host backends.
+//! A single acquire in a random program, with a method that only the scopes of host backends
+//! provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -27,10 +28,10 @@ struct Written {
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
-    /// The writes of all vectors. Each entry contains a vector's position and the numbers of bytes
-    /// that the vector requested and wrote.
+    /// The writes performed by all vectors. Each entry contains a vector's position, the number of
+    /// bytes that the vector requested, and the number of bytes that it wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of slots that were reserved but not yet handed out.
+    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,
 }
 
@@ -51,7 +52,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may already have been freed when the acquire returns.
+            // The block may already have been freed by the time the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -91,7 +92,7 @@ impl HostAcquire {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires slices in a scope with a host backend's method, and stores them in the frame.
+    /// Acquires slices in a scope with a host backend's method and stores them in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

@@ -1,5 +1,5 @@
 //! A dynamic program's acquires. The pool returns a handle for each acquired array. The module also
-//! borrows pairs of arrays, and tries to use handles created by another pool.
+//! borrows pairs of arrays and tries to use handles created by another pool.
 
 use std::cell::Cell;
 

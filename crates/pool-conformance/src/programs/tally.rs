@@ -1,5 +1,5 @@
-//! Counts of the events in random programs. A test uses these counts to verify that the programs
-//! reach rare cases.
+//! Counts of events in random programs. A test uses these counts to verify that the programs reach
+//! rare cases.
 
 use std::ops::AddAssign;
 

@@ -14,14 +14,14 @@ crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates a new pool's context. After the first pool has been created, each failing allocation
-/// first frees the idle pools' memory.
+/// Creates a new pool's context. Once the first pool exists, the idle pools' memory is freed before
+/// any allocation fails.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and asks all other threads to do the same. Returns
+/// Frees the memory of this thread's idle pools and asks all other threads to do the same. Returns
 /// the number of bytes freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();
