@@ -39,9 +39,9 @@ pub enum CaptureError {
     /// the other. This error occurs if the plan was created for a different body or for a different
     /// order of the same operations.
     #[error(
-        "{first} and {second} share bytes, but the graph may still be using one when the other is \
-         acquired: make the stream `wait` before acquiring, or create the plan from a probe of \
-         this body"
+        "{first} and {second} share bytes, but the graph may still be using one when it acquires \
+         the other: make the stream `wait` before the second acquire, or create the plan from a \
+         probe of this body"
     )]
     Unordered {
         /// The conflicting temporary with the lower number.
@@ -118,8 +118,8 @@ pub enum CaptureError {
     /// Graphs on different streams share a block, and at least one of them writes to it.
     #[error(
         "two graphs share block {block}, but their streams {session:#x} and {graph:#x} are not \
-         ordered with each other: capture both graphs on the same stream, or only read the block \
-         in both graphs"
+         ordered relative to each other: capture both graphs on the same stream, or only read the \
+         block in both graphs"
     )]
     SharedBlock {
         /// The block's number.
@@ -184,8 +184,8 @@ pub enum CaptureError {
     },
     /// A fill or a copy in the graph writes to memory that this session's graphs may only read.
     #[error(
-        "a fill or a copy writes {bytes} bytes at {address:#x}, but the session owns this memory \
-         only for reading: use `own_mut` for memory that a graph writes to"
+        "a fill or a copy writes {bytes} bytes at {address:#x}, but in this session, graphs may \
+         only read this memory: use `own_mut` for memory that a graph writes to"
     )]
     ReadOnly {
         /// The start address of the written range.
