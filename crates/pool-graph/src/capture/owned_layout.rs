@@ -9,7 +9,7 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// All groups of uses of owned memory, represented as regions at offsets past the end of the arena.
+/// All groups of owned-memory uses, represented as regions at offsets past the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset past the end of the arena.
@@ -56,7 +56,7 @@ impl OwnedLayout {
         Some(offset + (address - range.address))
     }
 
-    /// Returns the error for unordered uses of the memory at an offset.
+    /// Returns the error that reports unordered uses of the owned memory at `offset`.
     pub(super) fn refusal(&self, offset: u64) -> CaptureError {
         let before = self.places.iter().rev().find(|(_, begin)| *begin <= offset);
         let (address, bytes) = before.map_or((0, 0), |(range, _)| (range.address, range.bytes));

@@ -120,8 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread for waiting, and returns. The registry may have changed before
-/// this function returns.
+/// the lock, prepares the thread to wait, and returns. The registry may have changed before this
+/// function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -141,7 +141,7 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams, and waits until no graph is using any of them. Returns an error if
+    /// Reserves all streams and waits until no graph is using any of them. Returns an error if
     /// another session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
@@ -264,7 +264,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // If other code begins a capture of the stream from here on, `synchronize` fails.
+        // If other code begins a capture of the stream after this point, `synchronize` fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason why a node's memory accesses cannot be read from the graph.
+/// The reason that a node's memory accesses cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
@@ -73,9 +73,8 @@ struct End {
     height: usize,
 }
 
-/// Returns the memory to which a fill writes. According to the driver API,
-/// `CUDA_MEMSET_NODE_PARAMS` contains the "pitch of destination device pointer", which is unused if
-/// the height is 1.
+/// Returns the memory that a fill writes to. According to the driver API, `CUDA_MEMSET_NODE_PARAMS`
+/// contains the "pitch of destination device pointer", which is unused if the height is 1.
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -92,7 +91,7 @@ pub(super) fn of_fill(
 
 /// Returns two memory ranges: the source of a copy, followed by its target.
 ///
-/// The memory types are read as numbers, because a newer driver may return types that are missing
+/// The memory types are read as numbers because a newer driver may return types that are missing
 /// from the bindings' enum. The enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
@@ -231,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Changes one field of the parameters returned by `copy`, and checks whether the copy's memory
+    /// Changes one field of the parameters returned by `copy` and checks whether the copy's memory
     /// ranges can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();

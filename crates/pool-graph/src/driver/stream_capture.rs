@@ -49,9 +49,9 @@ impl CaptureMode {
 }
 
 /// The stream on which a capture begins. CUDA requires that a capture end on the stream on which it
-/// began. No other code has this stream's handle. No other code can therefore end the capture and
+/// began. No other code has this stream's handle. Other code therefore cannot end the capture and
 /// obtain its graph. An attempt to end the capture on another captured stream invalidates the
-/// capture, and fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
+/// capture and fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
 /// this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
@@ -134,7 +134,7 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be current on the calling thread. The
+    /// Begins capturing a stream. The stream's context must be current on the calling thread. The
     /// capture and its graph share ownership of `values`. Returns `None` if another thread has
     /// already invalidated the capture.
     pub(crate) fn begin(
@@ -145,14 +145,14 @@ impl StreamCapture {
     ) -> Result<Option<Self>, CudaError> {
         let entry = Some(GraphEntry::new()?);
         let origin = Origin::new(stream.context(), values)?;
-        // SAFETY: the origin's stream is live, because its owner is borrowed.
+        // SAFETY: the origin's stream is live because its owner is borrowed.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From here on, dropping `under_way` ends the capture.
+        // After this point, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, entry, ended: false };
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream()) }?;
         let Some(capture) = capture_under_way(&under_way.stream)? else { return Ok(None) };
         under_way.id = capture.id;
@@ -166,10 +166,10 @@ impl StreamCapture {
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture after the current work on its stream. Returns `None` if the capture was
-    /// invalidated even though the driver reported no error.
+    /// Makes the origin wait for the captured stream, and then ends the capture. Returns `None` if
+    /// the capture was invalidated even though the driver reported no error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
         self.end_once()
     }
@@ -218,11 +218,11 @@ impl Drop for StreamCapture {
 /// Reads the last nodes of a capture's streams during the capture.
 ///
 /// The driver returns a stream's last nodes as an array that the next call on the same stream may
-/// change. Other threads can make driver calls on these streams, because cudarc's safe functions
+/// change. Other threads can make driver calls on these streams because cudarc's safe functions
 /// accept the session's streams. The observer therefore queries only the origin. No other code has
 /// access to the origin. First, the observer makes the origin wait for the queried stream. Then the
 /// observer reads the origin's last nodes and removes the origin's dependencies. The origin has its
-/// own array, because the driver copies the list of nodes when one stream waits for another. The
+/// own array because the driver copies the list of nodes when one stream waits for another. The
 /// capture cannot end during these calls, because only the owner of the origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
@@ -238,7 +238,8 @@ pub(crate) enum StreamPosition {
     Outside,
     /// The stream takes part in a different capture.
     Elsewhere,
-    /// The stream's next work depends on these nodes of the capture, identified by their handles.
+    /// The stream's next work depends on these captured nodes, which are identified by their
+    /// handles.
     Behind(Vec<u64>),
 }
 
@@ -252,7 +253,7 @@ impl CaptureObserver {
         if capture.id != self.capture {
             return Ok(StreamPosition::Elsewhere);
         }
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
         // that runs the captured body uses this stream, and that thread holds the lock of the

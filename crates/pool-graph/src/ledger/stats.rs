@@ -61,8 +61,8 @@ pub struct GraphPoolStats {
 
 impl GraphPoolStats {
     /// Returns the external fragmentation of the pool's free memory as a number between 0 and 1.
-    /// The result is 0 if the free bytes in each chunk form a single block. This is always the case
-    /// after a reset without leases. The result is close to 1 if the free bytes are scattered
+    /// The result is 0 if the free bytes in each chunk form a single block. After a reset without
+    /// leases, the result is always 0. The result is close to 1 if the free bytes are scattered
     /// across many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]

@@ -61,8 +61,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
 /// host memory is allocated when a block is returned, when the pool is reset, trimmed, or disposed
 /// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
-/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process,
-/// like the standard collections. If the host has memory for the tables but not for the records of
+/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process, as
+/// the standard collections do. If the host has memory for the tables but not for the records of
 /// all initial chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
@@ -182,10 +182,10 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().reset()
     }
 
-    /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
-    /// driver refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` retries the
-    /// free. A chunk that could not be freed no longer belongs to the pool, but its bytes are not
-    /// included in the result.
+    /// Frees all chunks that contain no blocks and returns the number of freed bytes. If the driver
+    /// refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` retries the free. A
+    /// chunk that could not be freed no longer belongs to the pool, but its bytes are not included
+    /// in the result.
     ///
     /// # Errors
     ///

@@ -8,13 +8,13 @@ use pool_core::Device;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 
-/// The result type of the methods of pools and arenas whose source is `M`.
+/// The result type of pool and arena methods with the memory source `M`.
 pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
 
 /// A source of memory at fixed addresses, for [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool)
 /// and [`CudaArena`](crate::CudaArena).
 ///
-/// A pool or arena never holds a lock while calling its source. A source may therefore block, and
+/// A pool or arena never holds a lock while calling its source. A source may therefore block and
 /// may read the statistics of the pool that called it. A source must not allocate from the pool
 /// that called it. However, a hook in the host's allocator may allocate from the pool during the
 /// call.
@@ -44,8 +44,8 @@ pub unsafe trait MemorySource {
     ///
     /// # Errors
     ///
-    /// Returns an error if the source does not have enough memory. After an error, nothing has been
-    /// allocated.
+    /// Returns an error if the source does not have enough memory. If the call fails, nothing has
+    /// been allocated.
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
     /// Frees a range of memory. Returns `true` if the memory has been freed. If the source cannot

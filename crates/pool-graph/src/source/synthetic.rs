@@ -50,7 +50,7 @@ struct State {
     mistakes: u64,
 }
 
-/// The reason why an allocation was refused.
+/// The reason that an allocation was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {

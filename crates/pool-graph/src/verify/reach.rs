@@ -73,7 +73,7 @@ impl Pass {
         all
     }
 
-    /// Returns a position's mask. A position before the first source has an empty mask, because no
+    /// Returns a position's mask. A position before the first source has an empty mask because no
     /// source reaches it. A position after the last relevant position also has an empty mask, so
     /// claims about it fail.
     fn mask(&self, place: usize) -> Mask {

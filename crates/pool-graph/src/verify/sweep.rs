@@ -6,10 +6,11 @@
 //! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
 //! `questions.rs` defines a strict partial order of the regions:
 //!
-//! - *Transitive.* Assume that A is before B and that B is before C. B has at least one last use.
-//!   Let b be one of B's last uses. Every last use of A belongs to B's `after` list or precedes a
-//!   node in it, and each node in this list precedes b. The node b, in turn, belongs to C's `after`
-//!   list or precedes a node in it. A is therefore before C.
+//! - *Transitive.* Assume that A is before B and that B is before C. The sweep ignores regions
+//!   without last uses, so B has at least one. Let b be one of B's last uses. Every last use of A
+//!   belongs to B's `after` list or precedes a node in it, and each node in this list precedes b.
+//!   The node b, in turn, belongs to C's `after` list or precedes a node in it. A is therefore
+//!   before C.
 //! - *Irreflexive.* A region cannot be before itself, because one of its last uses would then have
 //!   to complete before that same use.
 //!
@@ -123,7 +124,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with its neighbors in key order.
+    /// Adds a region to the active regions and pairs it with its neighbors in key order.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();
