@@ -1,5 +1,5 @@
-//! A shared plan for a family of bodies that differ only in one length. The graphs in a family form
-//! a ladder of bucket sizes.
+//! A shared plan for a family of bodies that differ only in one length. The bucket sizes of a
+//! family's graphs form a ladder.
 //!
 //! The planner computes a plan for the largest member. The resulting plan defines a stack, which is
 //! the vertical order of the temporaries. For each temporary, the stack specifies which other
@@ -28,7 +28,7 @@ pub(super) struct MemberPlan {
 /// options may set a higher limit.
 const TOLERATED: f64 = 1.02;
 
-/// Returns a plan for each member. The planner searches for a plan for the member with the highest
+/// Returns a plan for each member. The planner computes a plan for the member with the highest
 /// lower bound. Any other member is planned separately only if the common stack yields a poor plan
 /// for it.
 pub(super) fn plan_all(

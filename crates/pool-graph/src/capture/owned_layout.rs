@@ -19,8 +19,8 @@ pub(super) struct OwnedLayout {
 }
 
 impl OwnedLayout {
-    /// Returns the layout of all owned regions that graphs write to, starting at the offset
-    /// `capacity`. The `number` closure returns a node's index.
+    /// Returns the layout of all owned regions that graphs write to, starting at offset `capacity`.
+    /// The `number` closure returns a node's index.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);

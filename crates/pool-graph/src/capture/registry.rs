@@ -1,5 +1,5 @@
 //! The registry of all captures in progress in this process. The registry also lists the streams on
-//! which graphs run, and the arenas that sessions and graphs have claimed. Work that is enqueued on
+//! which graphs run and the arenas that sessions and graphs have claimed. Work that is enqueued on
 //! a captured stream becomes part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
@@ -257,7 +257,7 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for the work on a stream to finish. The stream must not be captured by a session. If the
+/// Waits for the work on a stream to finish. A session must not be capturing the stream. If the
 /// context has been destroyed (a second driver call confirms this), the stream no longer runs any
 /// work. After any other error, work may still be running on the stream.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {

@@ -231,11 +231,11 @@ impl CaptureSession {
     /// search. A ladder is useful for graphs that differ only in one length, such as their bucket
     /// size. The probes are returned in the same order as the states.
     ///
-    /// The planner searches for a plan for the member that requires the most memory. The other
-    /// members use the same stacking order of temporaries, with their own sizes. Each plan is
-    /// compared with its member's lower bound. A member is planned separately if its plan's peak
-    /// exceeds the lower bound by more than 2%. If the options set a larger tolerance, that
-    /// tolerance applies instead.
+    /// The planner computes a plan for the member that requires the most memory. The other members
+    /// use the same stacking order of temporaries, with their own sizes. Each plan is compared with
+    /// its member's lower bound. A member is planned separately if its plan's peak exceeds the
+    /// lower bound by more than 2%. If the options set a larger tolerance, that tolerance applies
+    /// instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with

@@ -17,7 +17,7 @@ static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 /// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
-    /// The pool's number, and the block's number within the pool.
+    /// The pool's number and the block's number within the pool.
     block: (u64, u64),
     /// The handle and context of the stream that uses the block.
     stream: (usize, usize),

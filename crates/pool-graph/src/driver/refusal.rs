@@ -24,7 +24,7 @@ pub struct UpdateRefusal {
     pub node: Option<NodeKind>,
 }
 
-/// A value of `CUgraphExecUpdateResult` that reports a failure.
+/// A `CUgraphExecUpdateResult` value that reports a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {

@@ -232,7 +232,7 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The state of a stream in relation to a capture.
+/// A stream's state relative to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
@@ -244,7 +244,7 @@ pub(crate) enum StreamPosition {
 }
 
 impl CaptureObserver {
-    /// Returns the state of a stream in relation to this capture.
+    /// Returns a stream's state relative to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {

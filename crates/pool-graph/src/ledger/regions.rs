@@ -1,6 +1,6 @@
 //! The regions of all chunks. Each region stores the slots of its neighbors in the chunk, so that a
-//! freed region can be merged with adjacent free regions. The slots of regions are reused. The
-//! serial numbers of blocks are never reused.
+//! freed region can be merged with adjacent free regions. Region slots are reused. Block serial
+//! numbers are never reused.
 
 use pool_core::reserve::Reserve;
 
@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The first vacant slot's number, and the number of vacant slots.
+    /// The number of the first vacant slot and the count of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,

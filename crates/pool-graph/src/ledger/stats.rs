@@ -17,14 +17,14 @@ pub struct GraphPoolStats {
     /// The number of bytes that the pool owns, is requesting from its source, or is returning to
     /// its source.
     pub reserved_bytes: u64,
-    /// The maximum of `reserved_bytes` during the pool's lifetime.
+    /// The highest value of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
     /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
     pub maximum_bytes: u64,
     /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
     /// of 256.
     pub in_use_bytes: u64,
-    /// The maximum of `in_use_bytes` during the pool's lifetime.
+    /// The highest value of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,
     /// The total number of bytes requested for all allocated blocks.
     pub requested_bytes: u64,

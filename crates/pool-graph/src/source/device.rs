@@ -18,7 +18,7 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
+/// A source that uses `cuMemAlloc` to allocate memory on a CUDA device. The allocated memory has a
 /// fixed address and does not belong to any graph.
 ///
 /// Memory may be allocated and freed while any thread is capturing a stream. The source puts the
