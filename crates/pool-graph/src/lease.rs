@@ -143,7 +143,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Formats the device that holds the memory, and the leased address ranges.
+/// Formats the memory's device and the leased address ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

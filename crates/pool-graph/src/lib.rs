@@ -35,8 +35,7 @@
 //! changes the parameters of a graph's nodes. A `StagingPool` transfers data into and out of
 //! replays without making the host wait for the device.
 //!
-//! In the repository, `docs/graphs.md` describes the effect of each call in each state of a
-//! capture.
+//! `docs/graphs.md` in the repository describes the effect of each call in each state of a capture.
 //!
 //! # Features
 //!

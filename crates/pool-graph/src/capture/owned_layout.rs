@@ -14,7 +14,7 @@ pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset past the end of the arena.
     pub(super) begin: u64,
-    /// Each range of owned memory, and the offset that represents its first byte.
+    /// Each range of owned memory and the offset that represents its first byte.
     places: Vec<(LeasedRange, u64)>,
 }
 

@@ -56,7 +56,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// Returns the memory's address and its number of elements.
+        /// Returns the memory's address and number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;

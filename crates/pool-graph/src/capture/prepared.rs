@@ -47,7 +47,7 @@ pub struct PreparedCapture {
 pub struct FailedCapture<S, E> {
     /// The error that caused the capture to fail.
     pub error: E,
-    /// The state, including all changes made by the body.
+    /// The state, including all changes that the body made.
     pub state: S,
 }
 
@@ -60,8 +60,8 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits until the earlier work on the session's streams has completed, then captures the work
-    /// that the body enqueues. At the end of the body, all branches are joined with the first
+    /// Waits until the earlier work on the session's streams has completed, and then captures the
+    /// work that the body enqueues. At the end of the body, all branches are joined with the first
     /// stream.
     ///
     /// After the capture, all of the graph's nodes and edges are read back from the driver. The

@@ -1,4 +1,4 @@
-//! The resources that a session's graphs share: the streams, and the memory that the graphs' nodes
+//! The resources that a session's graphs share: the streams and the memory that the graphs' nodes
 //! use.
 
 use std::sync::Arc;

@@ -232,8 +232,8 @@ impl CaptureSession {
     /// size. The probes are returned in the same order as the states.
     ///
     /// The planner computes a plan for the member that requires the most memory. The other members
-    /// use the same stacking order of temporaries, with their own sizes. Each plan is compared with
-    /// its member's lower bound. A member is planned separately if its plan's peak exceeds the
+    /// stack their temporaries in the same order, but with different sizes. Each plan is compared
+    /// with its member's lower bound. A member is planned separately if its plan's peak exceeds the
     /// lower bound by more than 2%. If the options set a larger tolerance, that tolerance applies
     /// instead.
     ///

@@ -24,12 +24,12 @@ struct BlockUse {
     writes: bool,
 }
 
-/// A set of block uses that end when the set is dropped.
+/// A set of block uses. Dropping the set ends all of these uses.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Records that work on a stream uses a block. Returns an error if a graph on another stream
+    /// Records that a stream's work uses a block. Returns an error if a graph on another stream
     /// uses the block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,

@@ -34,7 +34,7 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
                 return Ok(true);
             }
             if kind == NodeKind::ChildGraph {
-                // SAFETY: the node's kind is `ChildGraph`, and it belongs to the graph that the
+                // SAFETY: the node has the kind `ChildGraph` and belongs to the graph that the
                 // caller keeps alive.
                 open.push(unsafe { child_graph(node) }?);
             }

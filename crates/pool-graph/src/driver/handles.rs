@@ -54,8 +54,8 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session in the process is capturing. During a capture, destroying a graph could
-/// invalidate the capture, even on another thread.
+/// Checks that no session in the process is capturing. Destroying a graph could invalidate a
+/// capture in progress, even one on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),

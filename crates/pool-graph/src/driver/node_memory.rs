@@ -2,8 +2,9 @@
 //! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
-//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All numbers
-//! come from the graph, so every addition and multiplication is checked for overflow.
+//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All values
+//! come from the graph and can be arbitrarily large, so every addition and multiplication is
+//! checked for overflow.
 
 use std::ffi::c_void;
 use std::fmt;

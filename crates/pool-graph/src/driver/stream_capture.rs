@@ -182,7 +182,7 @@ impl StreamCapture {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.entry);
         // If ending the capture failed, the streams may still be captured, so the call is retried.
-        // A graph that the second attempt returns is destroyed.
+        // If the second attempt returns a graph, that graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.entry));
         }
@@ -207,7 +207,7 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the capture cannot be ended here, and the
+            // If the context cannot be made current, the capture cannot be ended here, so the
             // driver ends it when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());

@@ -138,7 +138,8 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk that fit into `bytes` bytes.
+/// Returns the maximum number of free regions that fit into `bytes` bytes if each is larger than a
+/// chunk.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }

@@ -85,7 +85,7 @@ impl Regions {
         }
     }
 
-    /// Invalidates the IDs of all of a chunk's blocks.
+    /// Invalidates the IDs of all blocks in a chunk.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {

@@ -49,8 +49,8 @@ pub(crate) struct BlockLedger {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions larger than a chunk that the pool's chunks can contain in
-    /// total.
+    /// The maximum number of free regions that the pool's chunks can contain in total if each
+    /// region is larger than a chunk.
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,

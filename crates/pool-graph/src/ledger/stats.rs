@@ -37,7 +37,8 @@ pub struct GraphPoolStats {
     pub largest_free_bytes: u64,
     /// The total size in bytes of all free blocks except the largest free block in each chunk.
     pub scattered_free_bytes: u64,
-    /// The number of memory ranges that the pool has received from its source and has not returned.
+    /// The number of memory ranges that the pool has received from its source and has not yet
+    /// returned.
     pub chunks: u64,
     /// The number of blocks in the pool, including free blocks.
     pub blocks: u64,

@@ -3,9 +3,9 @@
 //! reserved before it makes the request.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
-//! and the second is for the minimum size. The third request is for the minimum size again, after
-//! the pool has freed all idle chunks. The lock is released between these requests, so each attempt
-//! checks the available memory again.
+//! and the second is for the minimum size. The third request is again for the minimum size and is
+//! made after the pool has freed all idle chunks. The lock is released between these requests, so
+//! each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 

@@ -49,10 +49,10 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// Every method may be called from any thread. A single lock protects the pool's tables, and it is
 /// held only while the tables are read or changed. The pool never holds the lock while it calls the
 /// source, or while it allocates or frees host memory. If a thread finds no free block while
-/// another thread is requesting memory, it waits until that request has ended. If several threads
-/// use the pool, the order of their calls determines which addresses each thread receives. Equal
-/// addresses after a reset are therefore guaranteed only for a fixed sequence of calls, without
-/// races between threads.
+/// another thread is requesting memory, the first thread waits until that request has ended. If
+/// several threads use the pool, the order of their calls determines which addresses each thread
+/// receives. Equal addresses after a reset are therefore guaranteed only for a fixed sequence of
+/// calls, without races between threads.
 ///
 /// # Host memory
 ///
@@ -97,7 +97,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 
     /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
     /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. If
-    /// the source ran out of memory, [`refusal`](Self::refusal) returns its error.
+    /// the source ran out of memory, [`refusal`](Self::refusal) returns the source's error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut ledger = BlockLedger::new(next_number(), config.maximum);

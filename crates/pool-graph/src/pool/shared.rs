@@ -17,7 +17,7 @@ pub(crate) struct Shared<M: MemorySource> {
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease and frees all memory that was kept alive only by this lease.
+    /// Ends a lease and frees all memory that only this lease kept alive.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.ledger.lock().end_lease(blocks);
         self.give_back(idle);

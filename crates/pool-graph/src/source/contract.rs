@@ -27,8 +27,8 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 /// - Until the range `[address, address + bytes)` is freed, it belongs only to the caller and
 ///   overlaps no other allocated range.
 /// - `address` is a nonzero multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), and the
-///   range ends before `u64::MAX`. (The pool checks these conditions, and returns an error if one
-///   of them does not hold.)
+///   range ends before `u64::MAX`. (The pool checks these conditions and returns an error if one of
+///   them does not hold.)
 /// - The memory keeps its address, and its pages stay mapped, until the memory is
 ///   [freed](Self::free).
 /// - Any thread with access to the source may call both `allocate` and `free`.

@@ -114,7 +114,7 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, false));
     }
 
-    /// Refuses the `nth` allocation after this call, and all later allocations.
+    /// Refuses the `nth` allocation after this call and all later ones.
     pub fn refuse_from(&self, nth: u64) {
         self.state().refused = Some((nth, true));
     }

@@ -61,7 +61,7 @@ pub(super) struct Pair {
 pub(super) struct SweepResult {
     /// All nonempty regions that have last uses, sorted by offset.
     pub(super) by_offset: Vec<usize>,
-    /// The total number of pairs of regions that share bytes.
+    /// The total number of region pairs that share bytes.
     pub(super) sharing: usize,
     /// The pairs of regions whose order must be checked.
     pub(super) pairs: Vec<Pair>,

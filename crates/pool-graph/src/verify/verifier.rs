@@ -11,7 +11,7 @@ use super::sweep::{SweepResult, sweep};
 /// The result of a successful verification, including the number of pairs and accesses checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// The number of pairs of regions that share bytes. The graph uses the regions in each pair one
+    /// The number of region pairs that share bytes. The graph uses the regions in each pair one
     /// after the other.
     pub sharing: usize,
     /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
