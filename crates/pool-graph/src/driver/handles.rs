@@ -93,7 +93,7 @@ impl Graph {
     /// Creates an executable graph from this graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (entry, mut handle) = (QueueEntry::new()?, ptr::null_mut());
-        // SAFETY: the graph is live, because its owner is borrowed. The graph's kernel modules are
+        // SAFETY: the graph is live because its owner is borrowed. The graph's kernel modules are
         // loaded because the graph's owner holds its `KeptValues`. `handle` outlives the call that
         // writes to it.
         let made = with_relaxed_capture_mode(|| unsafe {

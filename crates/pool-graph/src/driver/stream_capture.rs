@@ -93,14 +93,14 @@ impl Origin {
 
     /// Removes all of the origin's dependencies, so that its later work depends on no node.
     fn let_go(&self) -> Result<(), CudaError> {
-        // SAFETY: the stream is live, because its owner is borrowed.
+        // SAFETY: the stream is live because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
     /// Returns `true` if the capture may still be in progress. The method also returns `true` if
     /// the driver reports an error.
     fn may_be_captured(&self) -> bool {
-        // SAFETY: the stream is live, because its owner is borrowed.
+        // SAFETY: the stream is live because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
@@ -109,7 +109,7 @@ impl Origin {
     /// frees is assigned to that graph.
     fn ask_to_end(&self, entry: &mut Option<GraphEntry>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live, because its owner is borrowed. `graph` outlives the call that
+        // SAFETY: the stream is live because its owner is borrowed. `graph` outlives the call that
         // writes to it.
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;

@@ -22,7 +22,7 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 /// # Safety
 ///
 /// Captured graphs read and write memory at the addresses that [`allocate`](Self::allocate)
-/// returns. An implementation must therefore guarantee the following conditions:
+/// returns. An implementation must therefore meet the following conditions:
 ///
 /// - Until the range `[address, address + bytes)` is freed, it belongs only to the caller and
 ///   overlaps no other allocated range.
@@ -55,8 +55,8 @@ pub unsafe trait MemorySource {
     /// # Safety
     ///
     /// `address` and `bytes` must come from the same [`allocate`](Self::allocate) call on this
-    /// source, or on a clone that shares its memory. The range must not have been freed already. No
-    /// enqueued work and no graph may use the range after this call.
+    /// source, or on a clone that shares its memory. The range must not have been freed already.
+    /// Neither enqueued work nor a graph may use the range after this call.
     unsafe fn free(&self, address: u64, bytes: u64) -> bool;
 }
 

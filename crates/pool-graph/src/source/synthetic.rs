@@ -141,7 +141,7 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must be released before the host memory below is allocated.
+            // The lock must be released before this function allocates host memory.
             drop(state);
             pieces.reserve_exact(wanted);
         }

@@ -63,7 +63,7 @@ pub(super) struct SweepResult {
     pub(super) by_offset: Vec<usize>,
     /// The total number of region pairs that share bytes.
     pub(super) sharing: usize,
-    /// The pairs of regions whose order must be checked.
+    /// The region pairs whose order must be checked.
     pub(super) pairs: Vec<Pair>,
     /// The only region to which each access can belong, or `None` if there is no such region.
     pub(super) owners: Vec<Option<usize>>,

@@ -143,7 +143,7 @@ fn stray(
     is_stray.into_iter().position(|is_stray| is_stray)
 }
 
-/// Checks that every named node exists, and that no region ends beyond the maximum offset.
+/// Checks that every named node exists and that no region ends beyond the maximum offset.
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,
