@@ -14,7 +14,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory used by a graph's nodes. The memory consists of leases, owned memory, and an arena
+/// The memory that a graph's nodes use. The memory consists of leases, owned memory, and an arena
 /// shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {

@@ -7,8 +7,8 @@
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
-//!    of the slice's `Arc`. Such a clone cannot provide a `&mut` reference to the slice. Memory
-//!    that graphs write to is owned only by the session.
+//!    of the slice's `Arc`. Such a clone cannot provide a `&mut` reference to the slice. Only the
+//!    session owns memory that graphs write to.
 //! 3. The owning value is dropped only when no session is capturing and none of the session's
 //!    graphs can run any longer. The destructor can therefore safely enqueue a free on a stream.
 

@@ -41,7 +41,7 @@ struct Registry {
     session_streams: Vec<SessionStream>,
     /// The streams on which graphs run, sorted by key.
     graph_streams: Vec<GraphStream>,
-    /// The start addresses of all arenas claimed by sessions or graphs.
+    /// The start addresses of all arenas that sessions or graphs have claimed.
     arenas: Vec<u64>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct RetiredGraph {
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// The streams and memory used by the graph's pending runs, or `None` if no run is pending.
+    /// The streams and memory that the graph's pending runs use, or `None` if no run is pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
     /// The session's streams, which must outlive all graph runs on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,

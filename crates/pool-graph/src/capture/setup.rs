@@ -1,6 +1,6 @@
-//! The setup shared by all captures of a session. The setup runs a body and then reads and verifies
-//! the resulting graph. The session's graphs retain this setup because an update is another capture
-//! with the same setup.
+//! The setup that all of a session's captures share. The setup runs a body and then reads and
+//! verifies the resulting graph. The session's graphs retain this setup because an update is
+//! another capture with the same setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -324,8 +324,8 @@ impl<'p> Purpose<'p> {
     }
 
     /// Checks that an update's temporaries are at the same offsets as the graph's temporaries. If
-    /// the body repeats its steps, the offsets can differ only if the arena is linear. A linear
-    /// arena reuses bytes in the order in which views are dropped.
+    /// the body repeats its steps, only a linear arena can yield different offsets. A linear arena
+    /// reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -1,4 +1,4 @@
-//! The memory that a fill node or a copy node accesses. Each access is described by the range from
+//! The memory that a fill node or a copy node accesses. Each access is described as the range from
 //! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at

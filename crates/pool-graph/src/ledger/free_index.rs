@@ -1,5 +1,5 @@
-//! The index of free regions for best-fit allocation. The index stores one list for each size, and
-//! a [`Bitmap`] of the sizes whose lists are not empty. The bitmap lets the index find the smallest
+//! The index of free regions for best-fit allocation. The index stores one list for each size and a
+//! [`Bitmap`] of the sizes whose lists are not empty. The bitmap lets the index find the smallest
 //! suitable region without searching all regions. Free regions larger than a chunk are rare, so
 //! they are all stored in a single sorted list. The pool reserves this list's capacity in advance
 //! for the largest possible number of regions.

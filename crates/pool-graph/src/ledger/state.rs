@@ -153,7 +153,7 @@ impl BlockLedger {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory provided by the source. Allocates the requested block in the new
+    /// Adds a chunk of memory that the source provided. Allocates the requested block in the new
     /// memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,

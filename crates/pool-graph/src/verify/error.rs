@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A violation detected by the verifier. Regions are identified by their index in the layout, and
+/// A violation that the verifier detected. Regions are identified by their index in the layout, and
 /// nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]

@@ -65,7 +65,8 @@ pub(super) struct SweepResult {
     pub(super) sharing: usize,
     /// The region pairs whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// The only region to which each access can belong, or `None` if there is no such region.
+    /// For each access, the only region to which it can belong, or `None` if there is no such
+    /// region.
     pub(super) owners: Vec<Option<usize>>,
 }
 
