@@ -108,8 +108,8 @@ pub(super) fn of_copy(
     // initialized. A `u32` has the same size as the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
-    // SAFETY: both memory types are valid values of their enum. Every other field is an integer or
-    // a raw pointer.
+    // SAFETY: both memory-type fields contain valid values of their enum. Every other field is an
+    // integer or a raw pointer.
     let copy = unsafe { place.assume_init_ref() };
     let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
     let read = End {
