@@ -107,8 +107,8 @@ impl<M: MemorySource> Lease<M> {
 
     /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// If the lease holds a pool's blocks, this check always succeeds, because leased blocks cannot
-    /// be reused. If the lease holds an arena, the check fails after a reset, because the arena may
+    /// If the lease holds a pool's blocks, this check always succeeds because leased blocks cannot
+    /// be reused. If the lease holds an arena, the check fails after a reset because the arena may
     /// then reuse the leased bytes.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Formats the device that holds the memory, and the leased address ranges.
+/// Formats the memory's device and the leased address ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

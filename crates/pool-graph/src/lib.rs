@@ -31,12 +31,11 @@
 //! owns the memory that its nodes use. A dry run determines how much memory the work needs and
 //! computes a plan before any memory is allocated. [`verify_layout`] checks that the graph's nodes
 //! and edges permit the resulting layout. Inside a capture, `Capture::scope` provides the same
-//! `Scope<'_, Cuda>` as eager code, with blocks from the capture's arena. `CapturedGraph::update`
-//! changes the parameters of a graph's nodes. A `StagingPool` transfers data into and out of
-//! replays without making the host wait for the device.
+//! `Scope<'_, Cuda>` that eager code uses, but with blocks from the capture's arena.
+//! `CapturedGraph::update` changes the parameters of a graph's nodes. A `StagingPool` transfers
+//! data into and out of replays without making the host wait for the device.
 //!
-//! In the repository, `docs/graphs.md` describes the effect of each call in each state of a
-//! capture.
+//! `docs/graphs.md` in the repository describes the effect of each call in each state of a capture.
 //!
 //! # Features
 //!

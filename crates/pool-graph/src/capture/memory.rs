@@ -14,7 +14,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory used by a graph's nodes. The memory consists of leases, owned memory, and an arena
+/// The memory that a graph's nodes use. The memory consists of leases, owned memory, and an arena
 /// shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
@@ -172,16 +172,16 @@ pub(crate) fn check_block(
     })
 }
 
-/// An arena that belongs to a session and later to the session's graphs. All other sessions that
-/// use this arena run on the same stream.
+/// An arena that belongs first to a session and later to the session's graphs. All other sessions
+/// that use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
     /// The arena's state before the session began. Captures outside the session may still use the
     /// regions that were live when the session began.
     given: ArenaMark,
     /// `true` while a scope is borrowing the arena's memory between replays. The lock is usually
-    /// held only to read or change this flag. A launch holds the lock until the driver call has
-    /// returned.
+    /// held only to read or change this flag. A launch holds the lock until the driver call
+    /// returns.
     lent: Mutex<bool>,
     // The claim must be dropped after the arena's earlier state has been restored. Otherwise, other
     // code could observe the session's state.
@@ -203,7 +203,7 @@ impl OwnArena {
     }
 
     /// Returns the mark at which another session that uses the same arena starts allocating. That
-    /// session's graph runs on the same stream as the arena's other graphs. The mark excludes the
+    /// session's graph runs on the same stream as the arena's other graphs. The mark lies after the
     /// bytes at the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)

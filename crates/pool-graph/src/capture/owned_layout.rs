@@ -9,18 +9,18 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// All groups of uses of owned memory, represented as regions at offsets past the end of the arena.
+/// All groups of owned-memory uses, represented as regions at offsets past the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset past the end of the arena.
     pub(super) begin: u64,
-    /// Each range of owned memory, and the offset that represents its first byte.
+    /// Each range of owned memory and the offset that represents its first byte.
     places: Vec<(LeasedRange, u64)>,
 }
 
 impl OwnedLayout {
-    /// Returns the layout of all owned regions that graphs write to, starting at the offset
-    /// `capacity`. The `number` closure returns a node's index.
+    /// Returns the layout of all owned regions that graphs write to, starting at offset `capacity`.
+    /// The `number` closure returns a node's index.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
@@ -56,7 +56,7 @@ impl OwnedLayout {
         Some(offset + (address - range.address))
     }
 
-    /// Returns the error for unordered uses of the memory at an offset.
+    /// Returns the error that reports unordered uses of the owned memory at `offset`.
     pub(super) fn refusal(&self, offset: u64) -> CaptureError {
         let before = self.places.iter().rev().find(|(_, begin)| *begin <= offset);
         let (address, bytes) = before.map_or((0, 0), |(range, _)| (range.address, range.bytes));

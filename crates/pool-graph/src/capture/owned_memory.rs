@@ -7,8 +7,8 @@
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
 //! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
-//!    of the slice's `Arc`. Such a clone cannot provide a `&mut` reference to the slice. Memory
-//!    that graphs write to is owned only by the session.
+//!    of the slice's `Arc`. Such a clone cannot provide a `&mut` reference to the slice. Only the
+//!    session owns memory that graphs write to.
 //! 3. The owning value is dropped only when no session is capturing and none of the session's
 //!    graphs can run any longer. The destructor can therefore safely enqueue a free on a stream.
 
@@ -41,8 +41,8 @@ pub trait OwnedSource: sealed::OwnedSource {
     type Element: Element;
 }
 
-/// Device memory that a session can own and that its graphs can write to. The implementing types
-/// are the only owners of their memory.
+/// Device memory that a session can own and that its graphs can write to. A value of an
+/// implementing type is the only owner of its memory.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
     label = "this memory may have other owners",
@@ -56,7 +56,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// Returns the memory's address and its number of elements.
+        /// Returns the memory's address and number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;
@@ -125,7 +125,7 @@ fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     // If this guard were dropped, cudarc would record an event that replaces the last reader's
     // event. This call does not read the slice, so it must not record an event.
     std::mem::forget(guard);
-    // An error from cudarc's wait for the last write is ignored, because the caller then waits for
+    // An error from cudarc's wait for the last write is ignored because the caller then waits for
     // all the work in the context anyway.
     let _order = stream.context().check_err();
     stream.context().record_err(earlier);
@@ -244,7 +244,8 @@ impl OwnedMemory {
     }
 }
 
-/// Returns the index of the memory with this name in `owned`, which lists a session's owned memory.
+/// Returns the index in `owned` of the memory identified by `name`. `owned` lists a session's owned
+/// memory.
 pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usize, CaptureError> {
     let LeasedRange { address, bytes } = name.range;
     let found = owned.iter().position(|memory| memory.name == *name);

@@ -11,7 +11,7 @@ use super::graph::CapturedGraph;
 use super::retired_graph::RetiredGraphEntry;
 use super::setup::{CaptureSetup, Purpose};
 
-/// The second state of a session, in which it owns streams, leases, and an arena.
+/// A session's second state, in which the session owns streams, leases, and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
 /// capture uses the same memory. After a successful capture, the `PreparedCapture` can capture more
@@ -45,9 +45,9 @@ pub struct PreparedCapture {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// The reason why the capture failed.
+    /// The error that caused the capture to fail.
     pub error: E,
-    /// The state, including all changes made by the body.
+    /// The state, including all changes that the body made.
     pub state: S,
 }
 
@@ -60,8 +60,8 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits until the earlier work on the session's streams has completed, then captures the work
-    /// that the body enqueues. At the end of the body, all branches are joined with the first
+    /// Waits until the earlier work on the session's streams has completed, and then captures the
+    /// work that the body enqueues. At the end of the body, all branches are joined with the first
     /// stream.
     ///
     /// After the capture, all of the graph's nodes and edges are read back from the driver. The

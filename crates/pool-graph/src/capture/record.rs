@@ -1,4 +1,4 @@
-//! The record of a body's temporaries, in `pool-plan`'s file format.
+//! The record of a body's temporaries, in the `pool-plan` file format.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 
@@ -18,8 +18,8 @@ pub(super) fn of(
     Ok(record.with_streams(model.streams().to_vec())?)
 }
 
-/// Returns a copy of the record that contains a plan's offsets. The offsets are omitted if they
-/// rely on an order that was found only by the verifier.
+/// Returns a copy of the record to which a plan's offsets have been added. The offsets are omitted
+/// if they rely on an order that only the verifier found.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

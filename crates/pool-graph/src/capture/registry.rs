@@ -1,5 +1,5 @@
 //! The registry of all captures in progress in this process. The registry also lists the streams on
-//! which graphs run, and the arenas that sessions and graphs have claimed. Work that is enqueued on
+//! which graphs run and the arenas that sessions and graphs have claimed. Work that is enqueued on
 //! a captured stream becomes part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
@@ -41,7 +41,7 @@ struct Registry {
     session_streams: Vec<SessionStream>,
     /// The streams on which graphs run, sorted by key.
     graph_streams: Vec<GraphStream>,
-    /// The start addresses of all arenas claimed by sessions or graphs.
+    /// The start addresses of all arenas that sessions or graphs have claimed.
     arenas: Vec<u64>,
 }
 
@@ -120,8 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread for waiting, and returns. The registry may have changed before
-/// this function returns.
+/// the lock, prepares the thread to wait, and returns. The registry may have changed before this
+/// function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -141,7 +141,7 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams, and waits until no graph is using any of them. Returns an error if
+    /// Reserves all streams and waits until no graph is using any of them. Returns an error if
     /// another session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
@@ -257,14 +257,14 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for the work on a stream to finish. The stream must not be captured by a session. If the
+/// Waits for the work on a stream to finish. A session must not be capturing the stream. If the
 /// context has been destroyed (a second driver call confirms this), the stream no longer runs any
 /// work. After any other error, work may still be running on the stream.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // If other code begins a capture of the stream from here on, `synchronize` fails.
+        // If other code begins a capture of the stream after this point, `synchronize` fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };

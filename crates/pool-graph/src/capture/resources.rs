@@ -1,4 +1,4 @@
-//! The resources that a session's graphs share: the streams, and the memory that the graphs' nodes
+//! The resources that a session's graphs share: the streams and the memory that the graphs' nodes
 //! use.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the first stream. Captures begin on this stream, and graphs run on it.
+    /// Returns the first stream. Captures begin and graphs run on this stream.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }

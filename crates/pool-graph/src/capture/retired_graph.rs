@@ -20,7 +20,7 @@ use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
 /// A dropped graph's objects, or the objects that an update has replaced. The objects are dropped
-/// in declaration order. Only the driver handles must stay alive until all other captures have
+/// in declaration order. Only the driver handles need to stay alive until all other captures have
 /// ended. Memory and blocks are released as soon as the graph's runs no longer use them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
@@ -33,9 +33,9 @@ pub(crate) struct RetiredGraph {
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// The streams and memory used by the graph's pending runs, or `None` if no run is pending.
+    /// The streams and memory that the graph's pending runs use, or `None` if no run is pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
-    /// The session's streams, which must outlive the runs on these streams.
+    /// The session's streams, which must outlive all graph runs on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
@@ -66,7 +66,7 @@ impl Resource for RetiredGraph {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now, because other graphs may need them. Releasing them
+            // These resources are released now because other graphs may need them. Releasing them
             // does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);

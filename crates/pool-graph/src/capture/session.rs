@@ -116,10 +116,10 @@ impl CaptureSession {
         self
     }
 
-    /// Moves the caller's memory into the session for graphs that only read this memory. For
-    /// example, this memory can contain the weights of a neural network. The graphs keep this
-    /// memory alive, and the body accesses it through [shared views](Capture::owned). Other owners
-    /// of the `Arc` may read the memory at the same time.
+    /// Moves the caller's memory into the session for graphs that only read this memory. This
+    /// memory can contain, for example, a neural network's weights. The graphs keep this memory
+    /// alive, and the body accesses it through [shared views](Capture::owned). Other owners of the
+    /// `Arc` may read the memory at the same time.
     ///
     /// `own` blocks the calling thread until all work in the context has completed. As a result,
     /// all earlier writes have finished before a capture begins, regardless of whether cudarc
@@ -201,7 +201,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Returns the error from `body`, or the planner's error if it cannot find a plan.
+    /// Returns the error from `body`, or the planner's error if the planner finds no plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -227,15 +227,15 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Performs a dry run of the body for each state, and uses a single search to plan all of these
-    /// dry runs. A ladder is useful for graphs that differ only in one length, such as their bucket
+    /// Performs a dry run of the body for each state and plans all of the runs with a single
+    /// search. A ladder is useful for graphs that differ only in one length, such as their bucket
     /// size. The probes are returned in the same order as the states.
     ///
-    /// The planner searches for a plan for the member that requires the most memory. The other
-    /// members use the same stacking order of temporaries, with their own sizes. Each plan is
-    /// compared with its member's lower bound. A member is planned separately if its plan's peak
-    /// exceeds the lower bound by more than 2%. If the options set a larger tolerance, that
-    /// tolerance applies instead.
+    /// The planner computes a plan for the member that requires the most memory. The other members
+    /// stack their temporaries in the same order, but with different sizes. Each plan is compared
+    /// with its member's lower bound. A member is planned separately if its plan's peak exceeds the
+    /// lower bound by more than 2%. If the options set a larger tolerance, that tolerance applies
+    /// instead.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
     /// graphs can be captured in any order. Capture the first graph with
@@ -276,8 +276,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds an arena to the session and moves the session to its second state. From this call on,
-    /// the arena belongs to the session and its graphs.
+    /// Adds an arena to the session and moves the session to its second state. After this call, the
+    /// arena belongs to the session and its graphs.
     ///
     /// # Errors
     ///
@@ -365,7 +365,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Performs a dry run of a body and returns a record of its operations.
+    /// Performs a dry run of a body and returns a record of the body's operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,

@@ -1,6 +1,6 @@
-//! The setup shared by all captures of a session. The setup runs a body and then reads and verifies
-//! the resulting graph. The session's graphs retain this setup, because an update is another
-//! capture with the same setup.
+//! The setup that all of a session's captures share. The setup runs a body and then reads and
+//! verifies the resulting graph. The session's graphs retain this setup because an update is
+//! another capture with the same setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, ver
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run that captures must follow, or `None` if captures are free to perform
-    /// any steps.
+    /// The trace of a dry run that captures must follow, or `None` if captures may perform any
+    /// steps.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,
@@ -73,7 +73,8 @@ pub(crate) struct CaptureOutcome {
 /// A capture in progress, together with the interface passed to its body.
 struct RunningCapture<'c> {
     // Rust drops fields in declaration order. If the body fails or panics, the driver's capture
-    // must end first. The stream is therefore no longer captured when the body's pools are dropped.
+    // must end before the body's pools are dropped. The `under_way` field is therefore declared
+    // first.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
@@ -83,8 +84,8 @@ impl RunningCapture<'_> {
     /// has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // The branches are joined even if the context could not be made current, because an earlier
-        // error from the body takes precedence over that failure.
+        // `join_all` may return an earlier error from the body, which takes precedence over an
+        // error from `bind`.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -115,8 +116,8 @@ impl CaptureSetup {
         &self.resources
     }
 
-    /// Runs the body, and returns the graph and the body's record. If the call fails, the streams
-    /// and the arena return to their previous state.
+    /// Runs the body and returns both the graph and the body's record. If the call fails, the
+    /// streams and the arena return to their previous state.
     pub(crate) fn run<S, E: From<CaptureError>>(
         &self,
         purpose: Purpose<'_>,
@@ -125,7 +126,7 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // All captures into the same arena use the same first stream. From here on, only this
+        // All captures into the same arena use the same first stream. After this point, only this
         // capture changes the arena's state.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
@@ -152,7 +153,7 @@ impl CaptureSetup {
         Ok(CaptureOutcome { graph, record, peak })
     }
 
-    /// Begins the capture in the driver, and creates the interface for a body that must follow the
+    /// Begins the capture in the driver and creates the interface for a body that must follow the
     /// steps in `followed`.
     fn begin(
         &self,
@@ -175,8 +176,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of block uses that contains one read of each leased block. Operations that
-    /// write to a block record their writes when they are captured.
+    /// Returns a set of block uses that contains one read of each leased block. An operation that
+    /// writes to a block records this write when the operation is captured.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -249,8 +250,8 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is a separate allocation, so no access may start below the arena and extend
-        // into it.
+        // The arena is a separate allocation, so an access must not start below the arena and
+        // extend into it.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -322,9 +323,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that an update's temporaries are at the same offsets as in the graph. If the body
-    /// repeats its steps, the offsets can differ only if the arena is linear. A linear arena reuses
-    /// bytes in the order in which views are dropped.
+    /// Checks that an update's temporaries are at the same offsets as the graph's temporaries. If
+    /// the body repeats its steps, only a linear arena can yield different offsets. A linear arena
+    /// reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -17,19 +17,19 @@ static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 /// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
-    /// The pool's number, and the block's number within the pool.
+    /// The pool's number and the block's number within the pool.
     block: (u64, u64),
     /// The handle and context of the stream that uses the block.
     stream: (usize, usize),
     writes: bool,
 }
 
-/// A set of block uses that end when the set is dropped.
+/// A set of block uses. Dropping the set ends all of these uses.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Records that work on a stream uses a block. Returns an error if a graph on another stream
+    /// Records that a stream's work uses a block. Returns an error if a graph on another stream
     /// uses the block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,

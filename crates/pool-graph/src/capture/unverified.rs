@@ -1,5 +1,5 @@
 //! Captures that skip verification, for tests of the verifier. A test can modify the captured graph
-//! through the driver's handle. The modified graph is read back by the same code as all other
+//! through the driver's handle. The modified graph is read back with the same code as all other
 //! graphs.
 //!
 //! The `unverified` module is public because tests that require a driver belong to other packages.

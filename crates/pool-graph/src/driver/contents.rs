@@ -23,14 +23,14 @@ pub(crate) struct Contents {
     /// The device memory that nodes access, as tuples of node index, address, and size. Nodes of
     /// child graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The subset of `accesses` that are writes.
+    /// The entries in `accesses` that are writes.
     pub(crate) writes: Vec<(usize, u64, u64)>,
     /// The host memory that nodes access, as tuples of node index, address, and size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// The number of nodes that allocate or free memory. Nodes of child graphs are included.
     pub(crate) memory_nodes: usize,
-    /// The first node whose memory accesses are not reported by the driver. This node may belong to
-    /// a child graph.
+    /// The first node whose memory accesses the driver does not report. This node may belong to a
+    /// child graph.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
 
@@ -45,7 +45,7 @@ impl Contents {
     /// Reads a graph's contents from the driver.
     pub(crate) fn of(graph: &Graph) -> Result<Self, CudaError> {
         let graph = graph.handle();
-        // SAFETY: the graph is live, because its owner is borrowed.
+        // SAFETY: the graph is live because its owner is borrowed.
         let nodes = unsafe { nodes(graph) }?;
         let mut by_handle: Vec<(sys::CUgraphNode, usize)> =
             nodes.iter().copied().zip(0..).collect();
@@ -54,7 +54,7 @@ impl Contents {
             let place = by_handle.binary_search_by_key(&node, |&(handle, _)| handle);
             place.map_or(usize::MAX, |place| by_handle[place].1)
         };
-        // SAFETY: the graph is live, because its owner is borrowed.
+        // SAFETY: the graph is live because its owner is borrowed.
         let edges = unsafe { edges(graph) }?.into_iter().map(|edge| OrderEdge {
             from: find(edge.from),
             to: find(edge.to),

@@ -9,8 +9,8 @@ use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
 /// Returns `true` if the graph or one of its nested graphs forks. A graph forks if its nodes may
-/// run in a different order than the calls in its capture. A node with unknown memory accesses,
-/// such as a conditional node, counts as a fork.
+/// run in a different order than the captured calls. A node with unknown memory accesses, such as a
+/// conditional node, counts as a fork.
 ///
 /// # Safety
 ///
@@ -34,7 +34,7 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
                 return Ok(true);
             }
             if kind == NodeKind::ChildGraph {
-                // SAFETY: the node's kind is `ChildGraph`, and it belongs to the graph that the
+                // SAFETY: the node has the kind `ChildGraph` and belongs to the graph that the
                 // caller keeps alive.
                 open.push(unsafe { child_graph(node) }?);
             }
@@ -52,8 +52,8 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
     // A graph without cycles is a chain if all its edges are full and no node has more than one
-    // incoming or more than one outgoing edge. The number of edges must also be one less than the
-    // number of nodes.
+    // incoming or outgoing edge. The number of edges must also be one less than the number of
+    // nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

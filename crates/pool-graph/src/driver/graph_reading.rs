@@ -28,7 +28,7 @@ pub(crate) struct NodeEdge {
 /// Returns the capture in progress on a stream. Returns `None` if the stream is not being captured
 /// or its capture has been invalidated.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
-    // SAFETY: the stream is live, because its owner is borrowed.
+    // SAFETY: the stream is live because its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
     Ok(info.map(|info| CaptureUnderWay { id: info.id }))
 }
@@ -105,7 +105,7 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// The node must belong to a graph that is not destroyed during this call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // The kind is read as a number, because a newer driver may return kinds that are missing from
+    // The kind is read as a number because a newer driver may return kinds that are missing from
     // the bindings' enum. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
     // SAFETY: the caller guarantees that the node is live. `kind` outlives the call that writes to
@@ -116,7 +116,7 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
 }
 
 /// Returns a node's child graph. The result is the graph inside the node, not a copy of it. The
-/// child graph stays valid as long as the graph that contains the node.
+/// child graph stays valid for as long as the graph that contains the node exists.
 ///
 /// # Safety
 ///

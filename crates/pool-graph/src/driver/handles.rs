@@ -54,8 +54,8 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session in the process is capturing. During a capture, destroying a graph could
-/// invalidate the capture, even on another thread.
+/// Checks that no session in the process is capturing. Destroying a graph could invalidate a
+/// capture in progress, even one on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
@@ -64,7 +64,7 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph from the driver, and of the values that its nodes need. Returns
+    /// Takes ownership of a graph from the driver and of the values that its nodes need. Returns
     /// `None` if the handle is 0.
     ///
     /// # Safety
@@ -93,8 +93,8 @@ impl Graph {
     /// Creates an executable graph from this graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (entry, mut handle) = (QueueEntry::new()?, ptr::null_mut());
-        // SAFETY: the graph is live, because its owner is borrowed. The graph's kernel modules are
-        // loaded, because the graph's owner holds its `KeptValues`. `handle` outlives the call that
+        // SAFETY: the graph is live because its owner is borrowed. The graph's kernel modules are
+        // loaded because the graph's owner holds its `KeptValues`. `handle` outlives the call that
         // writes to it.
         let made = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0)
@@ -115,7 +115,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// The owner of an executable graph, whose handle is never exposed.
+/// Owns an executable graph and never exposes the graph's handle.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
@@ -144,8 +144,8 @@ impl Executable {
     /// Launches the executable graph on a stream. The caller must have already made the context
     /// current on this thread.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        // The graph's kernel modules are loaded, because the executable graph's owner holds the
+        // SAFETY: the executable graph and the stream are live because their owners are borrowed.
+        // The graph's kernel modules are loaded because the executable graph's owner holds the
         // `KeptValues`.
         let launched = unsafe { sys::cuGraphLaunch(self.handle(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
@@ -154,8 +154,8 @@ impl Executable {
     /// Uploads the executable graph's launch data to the device. The caller must have already made
     /// the context current on this thread.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        // The graph's kernel modules are loaded, because the executable graph's owner holds the
+        // SAFETY: the executable graph and the stream are live because their owners are borrowed.
+        // The graph's kernel modules are loaded because the executable graph's owner holds the
         // `KeptValues`.
         let uploaded = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphUpload(self.handle(), stream.cu_stream())
@@ -192,9 +192,9 @@ impl Executable {
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut result_info).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
-        // SAFETY: both graphs are live, because their owners are borrowed. Both graphs' kernel
-        // modules are loaded, because each graph's owner holds its kept values. `result_info`
-        // outlives the call and has the layout of the struct that the call writes.
+        // SAFETY: both graphs are live because their owners are borrowed. Both graphs' kernel
+        // modules are loaded because each graph's owner holds that graph's kept values.
+        // `result_info` outlives the call and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
         });

@@ -88,9 +88,9 @@ impl Resource for Values {
         None
     }
 
-    /// Drops the values. During a capture, the method instead returns an error, because a
-    /// destructor may call the driver. A panic in a destructor is caught, so that the other
-    /// resources in the queue are still released. The panic hook still reports the panic.
+    /// Drops the values. During a capture, the method instead returns an error because a destructor
+    /// may call the driver. A panic in a destructor is caught, so that the other resources in the
+    /// queue are still released. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {
@@ -114,7 +114,7 @@ impl Resource for Values {
 
 fn drop_quietly<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The panic's payload is leaked, because its destructor could panic as well.
+        // The panic's payload is leaked because its destructor could panic as well.
         mem::forget(panic);
     }
 }

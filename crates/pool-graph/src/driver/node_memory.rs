@@ -1,9 +1,10 @@
-//! The memory that a fill node or a copy node accesses. Each access is described by the range from
+//! The memory that a fill node or a copy node accesses. Each access is described as the range from
 //! its first byte to its last byte.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
-//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All numbers
-//! come from the graph, so every addition and multiplication is checked for overflow.
+//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as accessed. All values
+//! come from the graph and can be arbitrarily large, so every addition and multiplication is
+//! checked for overflow.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason why a node's memory accesses cannot be read from the graph.
+/// The reason that a node's memory accesses cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
@@ -73,9 +74,8 @@ struct End {
     height: usize,
 }
 
-/// Returns the memory to which a fill writes. According to the driver API,
-/// `CUDA_MEMSET_NODE_PARAMS` contains the "pitch of destination device pointer", which is unused if
-/// the height is 1.
+/// Returns the memory that a fill writes to. According to the driver API, `CUDA_MEMSET_NODE_PARAMS`
+/// contains the "pitch of destination device pointer", which is unused if the height is 1.
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -92,7 +92,7 @@ pub(super) fn of_fill(
 
 /// Returns two memory ranges: the source of a copy, followed by its target.
 ///
-/// The memory types are read as numbers, because a newer driver may return types that are missing
+/// The memory types are read as numbers because a newer driver may return types that are missing
 /// from the bindings' enum. The enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
@@ -108,8 +108,8 @@ pub(super) fn of_copy(
     // initialized. A `u32` has the same size as the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
-    // SAFETY: both memory types are valid values of their enum. Every other field is an integer or
-    // a raw pointer.
+    // SAFETY: both memory-type fields contain valid values of their enum. Every other field is an
+    // integer or a raw pointer.
     let copy = unsafe { place.assume_init_ref() };
     let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
     let read = End {
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Changes one field of the parameters returned by `copy`, and checks whether the copy's memory
+    /// Changes one field of the parameters returned by `copy` and checks whether the copy's memory
     /// ranges can still be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();

@@ -1,4 +1,4 @@
-//! The possible reasons why the driver may refuse to update an executable graph.
+//! The driver's possible reasons for refusing to update an executable graph.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct UpdateRefusal {
     pub node: Option<NodeKind>,
 }
 
-/// A value of `CUgraphExecUpdateResult` that reports a failure.
+/// A `CUgraphExecUpdateResult` value that reports a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
@@ -75,7 +75,7 @@ pub enum NodeKind {
     ExternalSignal,
     /// The node waits for semaphores from another API.
     ExternalWait,
-    /// The node writes to words of memory, or waits until those words have certain values.
+    /// The node writes to words of memory or waits until those words have certain values.
     BatchMemoryOperations,
     /// The kind is unknown to this crate. The field contains the kind's `CUgraphNodeType` number.
     Other(u32),

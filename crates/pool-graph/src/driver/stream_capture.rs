@@ -49,9 +49,9 @@ impl CaptureMode {
 }
 
 /// The stream on which a capture begins. CUDA requires that a capture end on the stream on which it
-/// began. No other code has this stream's handle. No other code can therefore end the capture and
+/// began. No other code has this stream's handle. Other code therefore cannot end the capture and
 /// obtain its graph. An attempt to end the capture on another captured stream invalidates the
-/// capture, and fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
+/// capture and fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in
 /// this stream", driver API).
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
@@ -93,14 +93,14 @@ impl Origin {
 
     /// Removes all of the origin's dependencies, so that its later work depends on no node.
     fn let_go(&self) -> Result<(), CudaError> {
-        // SAFETY: the stream is live, because its owner is borrowed.
+        // SAFETY: the stream is live because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
     /// Returns `true` if the capture may still be in progress. The method also returns `true` if
     /// the driver reports an error.
     fn may_be_captured(&self) -> bool {
-        // SAFETY: the stream is live, because its owner is borrowed.
+        // SAFETY: the stream is live because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
@@ -109,7 +109,7 @@ impl Origin {
     /// frees is assigned to that graph.
     fn ask_to_end(&self, entry: &mut Option<GraphEntry>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live, because its owner is borrowed. `graph` outlives the call that
+        // SAFETY: the stream is live because its owner is borrowed. `graph` outlives the call that
         // writes to it.
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
@@ -134,7 +134,7 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be current on the calling thread. The
+    /// Begins capturing a stream. The stream's context must be current on the calling thread. The
     /// capture and its graph share ownership of `values`. Returns `None` if another thread has
     /// already invalidated the capture.
     pub(crate) fn begin(
@@ -145,14 +145,14 @@ impl StreamCapture {
     ) -> Result<Option<Self>, CudaError> {
         let entry = Some(GraphEntry::new()?);
         let origin = Origin::new(stream.context(), values)?;
-        // SAFETY: the origin's stream is live, because its owner is borrowed.
+        // SAFETY: the origin's stream is live because its owner is borrowed.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From here on, dropping `under_way` ends the capture.
+        // After this point, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, entry, ended: false };
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream()) }?;
         let Some(capture) = capture_under_way(&under_way.stream)? else { return Ok(None) };
         under_way.id = capture.id;
@@ -166,10 +166,10 @@ impl StreamCapture {
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture after the current work on its stream. Returns `None` if the capture was
-    /// invalidated even though the driver reported no error.
+    /// Makes the origin wait for the captured stream, and then ends the capture. Returns `None` if
+    /// the capture was invalidated even though the driver reported no error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
         self.end_once()
     }
@@ -182,7 +182,7 @@ impl StreamCapture {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.entry);
         // If ending the capture failed, the streams may still be captured, so the call is retried.
-        // A graph that the second attempt returns is destroyed.
+        // If the second attempt returns a graph, that graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.entry));
         }
@@ -207,7 +207,7 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the capture cannot be ended here, and the
+            // If the context cannot be made current, the capture cannot be ended here, so the
             // driver ends it when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
@@ -218,11 +218,11 @@ impl Drop for StreamCapture {
 /// Reads the last nodes of a capture's streams during the capture.
 ///
 /// The driver returns a stream's last nodes as an array that the next call on the same stream may
-/// change. Other threads can make driver calls on these streams, because cudarc's safe functions
+/// change. Other threads can make driver calls on these streams because cudarc's safe functions
 /// accept the session's streams. The observer therefore queries only the origin. No other code has
 /// access to the origin. First, the observer makes the origin wait for the queried stream. Then the
 /// observer reads the origin's last nodes and removes the origin's dependencies. The origin has its
-/// own array, because the driver copies the list of nodes when one stream waits for another. The
+/// own array because the driver copies the list of nodes when one stream waits for another. The
 /// capture cannot end during these calls, because only the owner of the origin can end the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
@@ -232,18 +232,19 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The state of a stream in relation to a capture.
+/// A stream's state relative to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
     /// The stream takes part in a different capture.
     Elsewhere,
-    /// The stream's next work depends on these nodes of the capture, identified by their handles.
+    /// The stream's next work depends on these captured nodes, which are identified by their
+    /// handles.
     Behind(Vec<u64>),
 }
 
 impl CaptureObserver {
-    /// Returns the state of a stream in relation to this capture.
+    /// Returns a stream's state relative to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -252,7 +253,7 @@ impl CaptureObserver {
         if capture.id != self.capture {
             return Ok(StreamPosition::Elsewhere);
         }
-        // SAFETY: both streams are live, because their owners are borrowed.
+        // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
         // that runs the captured body uses this stream, and that thread holds the lock of the

@@ -1,5 +1,6 @@
 //! A set of small numbers. A search for the next member reads only a few words of memory. Level 0
-//! stores one bit for each number. Two summary levels mark the nonzero words in the level below.
+//! stores one bit for each number. Each of the two summary levels marks the nonzero words of the
+//! level below it.
 
 const BITS: usize = u64::BITS as usize;
 

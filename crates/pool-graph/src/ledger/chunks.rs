@@ -46,7 +46,7 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece being returned to the source, and the slot of the next such piece.
+    /// A piece being returned to the source and the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
@@ -158,7 +158,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece to return to the source, and marks its slot as vacant.
+    /// Returns the next piece that must go back to the source and marks its slot as vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };

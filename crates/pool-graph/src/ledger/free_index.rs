@@ -1,7 +1,7 @@
-//! The index of free regions for best-fit allocation. The index stores one list for each size, and
-//! a [`Bitmap`] of the sizes whose lists are not empty. The bitmap lets the index find the smallest
+//! The index of free regions for best-fit allocation. The index stores one list for each size and a
+//! [`Bitmap`] of the sizes whose lists are not empty. The bitmap lets the index find the smallest
 //! suitable region without searching all regions. Free regions larger than a chunk are rare, so
-//! they are all stored in a single sorted list. The pool reserves this list's capacity in advance,
+//! they are all stored in a single sorted list. The pool reserves this list's capacity in advance
 //! for the largest possible number of regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
@@ -138,7 +138,8 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk that fit into `bytes` bytes.
+/// Returns the maximum number of free regions that fit into `bytes` bytes if each is larger than a
+/// chunk.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }

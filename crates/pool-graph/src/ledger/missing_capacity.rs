@@ -1,6 +1,7 @@
 //! Reserved capacity for a ledger's lists. Before each call, the pool reserves space in every list
-//! that the call might fill, without holding the pool's lock. A call that has begun can therefore
-//! finish even if the host runs out of memory. Freeing memory requires no capacity.
+//! that the call might fill. The pool does not hold its lock while it reserves this space. A call
+//! that has begun can therefore finish even if the host runs out of memory. Freeing memory requires
+//! no capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 

@@ -63,7 +63,7 @@ impl BlockLedger {
         leaving
     }
 
-    /// Returns the next piece to return to the source.
+    /// Returns the next piece that must go back to the source.
     pub(crate) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         self.chunks.next_leaving(leaving)
     }

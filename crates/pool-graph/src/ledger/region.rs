@@ -1,5 +1,5 @@
-//! Regions: ranges of bytes within a chunk. Each region is either a free region or an allocated
-//! block.
+//! Regions, which are ranges of bytes within a chunk. Each region is either a free region or an
+//! allocated block.
 
 /// The slot number that means "no region". Slot 0 always stays empty, so the number 0 never
 /// identifies a region.

@@ -49,7 +49,8 @@ pub(crate) struct BlockLedger {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions larger than a chunk that all chunks together can contain.
+    /// The maximum number of free regions that the pool's chunks can contain in total if each
+    /// region is larger than a chunk.
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
@@ -152,7 +153,7 @@ impl BlockLedger {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds a chunk of memory provided by the source. Allocates the requested block in the new
+    /// Adds a chunk of memory that the source provided. Allocates the requested block in the new
     /// memory, or returns `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
@@ -168,8 +169,8 @@ impl BlockLedger {
         self.carve(first, request)
     }
 
-    /// Ends a growth that added no memory, because the source refused the request or the new memory
-    /// was returned to it.
+    /// Ends a growth that added no memory because the source refused the request or because the new
+    /// memory was returned.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
@@ -222,8 +223,7 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Ends a lease on these blocks, and returns the pieces that the caller must return to the
-    /// source.
+    /// Ends a lease on these blocks and returns the pieces that must go back to the source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
             // A leased block never moves to a different slot, so the slot still contains this

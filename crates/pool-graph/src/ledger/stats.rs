@@ -17,14 +17,14 @@ pub struct GraphPoolStats {
     /// The number of bytes that the pool owns, is requesting from its source, or is returning to
     /// its source.
     pub reserved_bytes: u64,
-    /// The maximum of `reserved_bytes` during the pool's lifetime.
+    /// The highest value of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
     /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
     pub maximum_bytes: u64,
     /// The total size in bytes of all allocated blocks, with each size rounded up to a multiple
     /// of 256.
     pub in_use_bytes: u64,
-    /// The maximum of `in_use_bytes` during the pool's lifetime.
+    /// The highest value of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,
     /// The total number of bytes requested for all allocated blocks.
     pub requested_bytes: u64,
@@ -37,7 +37,8 @@ pub struct GraphPoolStats {
     pub largest_free_bytes: u64,
     /// The total size in bytes of all free blocks except the largest free block in each chunk.
     pub scattered_free_bytes: u64,
-    /// The number of memory ranges that the pool has received from its source and has not returned.
+    /// The number of memory ranges that the pool has received from its source and has not yet
+    /// returned.
     pub chunks: u64,
     /// The number of blocks in the pool, including free blocks.
     pub blocks: u64,
@@ -61,8 +62,8 @@ pub struct GraphPoolStats {
 
 impl GraphPoolStats {
     /// Returns the external fragmentation of the pool's free memory as a number between 0 and 1.
-    /// The result is 0 if the free bytes in each chunk form a single block. This is always the case
-    /// after a reset without leases. The result is close to 1 if the free bytes are scattered
+    /// The result is 0 if the free bytes in each chunk form a single block. After a reset without
+    /// leases, the result is always 0. The result is close to 1 if the free bytes are scattered
     /// across many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]

@@ -3,9 +3,9 @@
 //! reserved before it makes the request.
 //!
 //! An allocation makes up to three requests to the source. The first request is for a whole chunk,
-//! and the second is for the minimum size. The third request is for the minimum size again, after
-//! the pool has freed all idle chunks. The lock is released between these requests, so each attempt
-//! checks the available memory again.
+//! and the second is for the minimum size. The third request is again for the minimum size and is
+//! made after the pool has freed all idle chunks. The lock is released between these requests, so
+//! each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -119,8 +119,8 @@ impl<E> Refusal<E> {
     }
 }
 
-/// A growth operation of the pool that is in progress. When this value is dropped (even during a
-/// panic), the ledger records the end of the growth, and the waiting threads are notified.
+/// A growth operation in progress. When this value is dropped (even during a panic), the ledger
+/// records the end of the growth, and the waiting threads are notified.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,

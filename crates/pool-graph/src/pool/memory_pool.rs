@@ -49,10 +49,10 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// Every method may be called from any thread. A single lock protects the pool's tables, and it is
 /// held only while the tables are read or changed. The pool never holds the lock while it calls the
 /// source, or while it allocates or frees host memory. If a thread finds no free block while
-/// another thread is requesting memory, it waits until that request has ended. If several threads
-/// use the pool, the order of their calls determines which addresses each thread receives. Equal
-/// addresses after a reset are therefore guaranteed only for a fixed sequence of calls, without
-/// races between threads.
+/// another thread is requesting memory, the first thread waits until that request has ended. If
+/// several threads use the pool, the order of their calls determines which addresses each thread
+/// receives. Equal addresses after a reset are therefore guaranteed only for a fixed sequence of
+/// calls, without races between threads.
 ///
 /// # Host memory
 ///
@@ -61,8 +61,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
 /// host memory is allocated when a block is returned, when the pool is reset, trimmed, or disposed
 /// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables. If
-/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process,
-/// like the standard collections. If the host has memory for the tables but not for the records of
+/// the host cannot allocate this memory, [`with_config`](Self::with_config) aborts the process, as
+/// the standard collections do. If the host has memory for the tables but not for the records of
 /// all initial chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
@@ -97,7 +97,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 
     /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. The
     /// pool starts with fewer chunks if the source runs out of memory or the maximum is reached. If
-    /// the source ran out of memory, [`refusal`](Self::refusal) returns its error.
+    /// the source ran out of memory, [`refusal`](Self::refusal) returns the source's error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut ledger = BlockLedger::new(next_number(), config.maximum);
@@ -182,10 +182,10 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().reset()
     }
 
-    /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
-    /// driver refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` retries the
-    /// free. A chunk that could not be freed no longer belongs to the pool, but its bytes are not
-    /// included in the result.
+    /// Frees all chunks that contain no blocks and returns the number of freed bytes. If the driver
+    /// refuses to free a chunk, a later call to `Cuda::retry_deferred_frees` retries the free. A
+    /// chunk that could not be freed no longer belongs to the pool, but its bytes are not included
+    /// in the result.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub(crate) struct Shared<M: MemorySource> {
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease and frees all memory that was kept alive only by this lease.
+    /// Ends a lease and frees all memory that only this lease kept alive.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.ledger.lock().end_lease(blocks);
         self.give_back(idle);
@@ -32,7 +32,7 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.ledger.lock(), |ledger| ledger, growth)
     }
 
-    /// Returns the released pieces to the source one at a time, and returns the number of freed
+    /// Hands the released pieces back to the source one at a time and returns the number of freed
     /// bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
@@ -43,8 +43,8 @@ impl<M: MemorySource> Shared<M> {
         let mut next = self.ledger.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
             // SAFETY: the ledger releases each range once and as a whole, after the last block in
-            // the range has been returned. Code that returns a block guarantees that no work still
-            // uses this block. A captured graph that uses the range holds a lease on it. The ledger
+            // the range has been returned. The code that returned the block guarantees that no work
+            // still uses it. A captured graph that uses the range holds a lease on it. The ledger
             // does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };

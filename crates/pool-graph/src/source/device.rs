@@ -18,13 +18,12 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
+/// A source that uses `cuMemAlloc` to allocate memory on a CUDA device. The allocated memory has a
 /// fixed address and does not belong to any graph.
 ///
-/// Memory may be allocated and freed while any thread is capturing a stream. While the source
-/// allocates or frees memory, it switches the calling thread to the relaxed capture mode. When
-/// memory is freed, the calling thread blocks until the device has completed all of its pending
-/// work.
+/// Memory may be allocated and freed while any thread is capturing a stream. The source puts the
+/// calling thread in relaxed capture mode while it allocates or frees memory. When memory is freed,
+/// the calling thread blocks until the device has completed all of its pending work.
 ///
 /// To let kernels on another device access this memory, call
 /// `device.clone().without_memory_pool().grant_peer_access(&other)`
@@ -91,7 +90,7 @@ impl DeviceMemory {
     }
 
     /// Returns the first error that has occurred while freeing memory, and clears the stored error.
-    /// The error is stored, because the `free` method cannot return an error. All clones of the
+    /// The error is stored because the `free` method cannot return an error. All clones of the
     /// source share this stored error. Memory that could not be freed is freed
     /// [later](pool_cuda::Cuda::retry_deferred_frees).
     #[must_use]

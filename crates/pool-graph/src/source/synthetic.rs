@@ -50,7 +50,7 @@ struct State {
     mistakes: u64,
 }
 
-/// The reason why an allocation was refused.
+/// The reason that an allocation was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {
@@ -114,7 +114,7 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, false));
     }
 
-    /// Refuses the `nth` allocation after this call, and all later allocations.
+    /// Refuses the `nth` allocation after this call and all later ones.
     pub fn refuse_from(&self, nth: u64) {
         self.state().refused = Some((nth, true));
     }
@@ -141,7 +141,7 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must be released before the host memory below is allocated.
+            // The lock must be released before this function allocates host memory.
             drop(state);
             pieces.reserve_exact(wanted);
         }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A violation detected by the verifier. Regions are identified by their index in the layout, and
+/// A violation that the verifier detected. Regions are identified by their index in the layout, and
 /// nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,13 +19,13 @@ pub enum LayoutViolation {
         /// The index of the second region.
         second: usize,
     },
-    /// A node accesses bytes of the arena that do not belong to any region during the access.
+    /// A node accesses arena bytes that do not belong to any region during the access.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
          contains these bytes at that time"
     )]
     StrayAccess {
-        /// The number of the node.
+        /// The node's number.
         node: usize,
         /// The offset in the arena where the access starts.
         offset: u64,
@@ -35,7 +35,7 @@ pub enum LayoutViolation {
     /// The layout refers to a node that the graph does not contain.
     #[error("there is no node {node}: the graph has {nodes} nodes, numbered from 0")]
     UnknownNode {
-        /// The number of the node.
+        /// The node's number.
         node: usize,
         /// The number of nodes in the graph.
         nodes: usize,

@@ -3,9 +3,9 @@
 //! verifier shares no code with the planner and does not trust its results.
 //!
 //! The verifier determines the order of a graph's nodes in a few passes (`reach.rs`). The verifier
-//! checks only some pairs of regions, because their results imply the results for all other pairs
-//! (`sweep.rs`). The running time therefore does not grow quadratically with the number of nodes or
-//! regions.
+//! checks only some pairs of regions, because the results for these pairs imply the results for all
+//! others (`sweep.rs`). The running time therefore does not grow quadratically with the number of
+//! nodes or regions.
 
 mod error;
 mod layout;

@@ -1,6 +1,6 @@
 //! Queries about the order in which a graph's nodes use regions. One kind of query asks whether the
-//! graph uses one region before another. Another kind of query asks whether a region owns its bytes
-//! during a given access.
+//! graph uses one region before another. The other kind of query asks whether a region owns its
+//! bytes during a given access.
 
 use super::lives::Lives;
 use super::order::Order;

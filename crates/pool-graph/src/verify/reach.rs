@@ -15,9 +15,9 @@
 //! from any source, so a pass can skip them. A pass therefore finds exactly the paths that start at
 //! its sources.
 //!
-//! A claim requires paths either to at least one node in a set or to all nodes in a set. For all
-//! sources of a pass at once, the verifier computes the union or intersection of the masks in the
-//! set. As a result, even a large set is read just once per pass.
+//! A claim requires paths either to at least one node in a set or to all nodes in a set. The
+//! verifier computes the union or intersection of the set's masks for all of a pass's sources at
+//! once. As a result, even a large set is read just once per pass.
 
 use super::order::Order;
 
@@ -40,7 +40,7 @@ pub(super) struct Claim<T> {
     pub(super) who: usize,
 }
 
-/// A pass's sources, and the positions that they reach.
+/// A pass's sources and the positions that they reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     /// The positions of the pass's sources, in ascending order.
@@ -61,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before all of these positions begin.
+    /// Returns the sources that complete before each of these positions begins.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -73,7 +73,7 @@ impl Pass {
         all
     }
 
-    /// Returns a position's mask. A position before the first source has an empty mask, because no
+    /// Returns a position's mask. A position before the first source has an empty mask because no
     /// source reaches it. A position after the last relevant position also has an empty mask, so
     /// claims about it fail.
     fn mask(&self, place: usize) -> Mask {

@@ -6,10 +6,11 @@
 //! example, all temporaries on a single stream may share the same bytes. However, `are_before` in
 //! `questions.rs` defines a strict partial order of the regions:
 //!
-//! - *Transitive.* Assume that A is before B and that B is before C. B has at least one last use.
-//!   Let b be one of B's last uses. Every last use of A belongs to B's `after` list or precedes a
-//!   node in it, and each node in this list precedes b. The node b, in turn, belongs to C's `after`
-//!   list or precedes a node in it. A is therefore before C.
+//! - *Transitive.* Assume that A is before B and that B is before C. The sweep ignores regions
+//!   without last uses, so B has at least one. Let b be one of B's last uses. Every last use of A
+//!   belongs to B's `after` list or precedes a node in it, and each node in this list precedes b.
+//!   The node b, in turn, belongs to C's `after` list or precedes a node in it. A is therefore
+//!   before C.
 //! - *Irreflexive.* A region cannot be before itself, because one of its last uses would then have
 //!   to complete before that same use.
 //!
@@ -60,11 +61,12 @@ pub(super) struct Pair {
 pub(super) struct SweepResult {
     /// All nonempty regions that have last uses, sorted by offset.
     pub(super) by_offset: Vec<usize>,
-    /// The total number of pairs of regions that share bytes.
+    /// The total number of region pairs that share bytes.
     pub(super) sharing: usize,
-    /// The pairs of regions whose order must be checked.
+    /// The region pairs whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// The only region to which each access can belong, or `None` if there is no such region.
+    /// For each access, the only region to which it can belong, or `None` if there is no such
+    /// region.
     pub(super) owners: Vec<Option<usize>>,
 }
 
@@ -123,7 +125,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with its neighbors in key order.
+    /// Adds a region to the active regions and pairs it with its neighbors in key order.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

@@ -11,7 +11,7 @@ use super::sweep::{SweepResult, sweep};
 /// The result of a successful verification, including the number of pairs and accesses checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// The number of pairs of regions that share bytes. The graph uses the regions in each pair one
+    /// The number of region pairs that share bytes. The graph uses the regions in each pair one
     /// after the other.
     pub sharing: usize,
     /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
@@ -143,7 +143,7 @@ fn stray(
     is_stray.into_iter().position(|is_stray| is_stray)
 }
 
-/// Checks that every named node exists, and that no region ends beyond the maximum offset.
+/// Checks that every named node exists and that no region ends beyond the maximum offset.
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,
