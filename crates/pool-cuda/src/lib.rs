@@ -28,7 +28,7 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
-//! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
+//! therefore needs less device memory than a pool with slots. Stacked pools and pools with slots
 //! return the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
@@ -39,7 +39,7 @@
 //! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when another stream has finished using its memory (see
+//! - The pool cannot determine when another stream has finished using the pool's memory (see
 //!   [`register_stream`]).
 //! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the
 //!   device's other streams and trims the thread's idle pools (see [`Reclaim`]).

@@ -49,8 +49,7 @@ fn synchronize_current() -> Result<(), CudaError> {
 }
 
 /// Blocks the host until all work in the primary contexts of all other devices has completed.
-/// Devices without an active primary context are skipped. The current context may be a different
-/// one when this call returns.
+/// Devices without an active primary context are skipped. This call may change the current context.
 ///
 /// # Errors
 ///
@@ -69,7 +68,7 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: this device was returned by the driver. The retained context is released below.
+    // SAFETY: the driver returned this device. The retained context is released below.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
     // SAFETY: the context is alive, because it was retained above.

@@ -2,10 +2,10 @@
 
 use cudarc::driver::sys;
 
-/// Runs a closure that calls the driver while the calling thread is in the relaxed capture mode. In
-/// any other mode, a capture of an unrelated stream would forbid some driver calls, and such a call
-/// would invalidate the capture. A capture in the thread-local mode forbids these calls only on its
-/// own thread. A capture in the global mode also forbids them on all other threads.
+/// Runs a closure that calls the driver while the calling thread is in relaxed capture mode. In any
+/// other mode, a capture of an unrelated stream would forbid some driver calls, and such a call
+/// would invalidate the capture. A capture in thread-local mode forbids these calls only on its own
+/// thread. A capture in global mode also forbids them on all other threads.
 ///
 /// **The project uses this function for every driver call that such a capture forbids.** The only
 /// exceptions are calls that use the captured stream itself. On an H200 with driver 580, the

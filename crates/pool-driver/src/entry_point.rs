@@ -2,8 +2,8 @@
 //! function is looked up by its name and version on the first call.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
-//! (driver API, "Driver Entry Point Access"). A lookup with a given version returns the same
-//! function in every newer driver.
+//! (driver API, "Driver Entry Point Access"). A lookup for a given version returns the same
+//! function with every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;

@@ -26,7 +26,7 @@ pub struct GuardEvent(ResourceOwner<Handle>);
 /// it would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// Identifies a [`GuardEvent`] for as long as the event is alive.
+/// Identifies a [`GuardEvent`] while the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 

@@ -117,7 +117,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
-// use some bytes of the structure that older versions require to be zero.
+// use some of the structure's bytes that older versions require to be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 

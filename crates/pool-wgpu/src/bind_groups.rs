@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The maximum number of bind groups in the cache. Each bind group occupies about 4.5 KiB, so a
 /// full cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of accepted kernels that each bind group stores.
+/// The maximum number of accepted kernels recorded for each bind group.
 const TRIED: usize = 16;
 /// The index that marks a missing entry.
 const NONE: usize = usize::MAX;

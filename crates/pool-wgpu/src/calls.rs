@@ -121,7 +121,7 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. There is no wgpu function for this check. A
+    /// Checks that the queue belongs to the device. wgpu provides no function for this check. A
     /// thread that polls a device also runs the callbacks of the device's queue. If several polls
     /// on this thread run none of the queue's callbacks, the queue belongs to another device.
     ///

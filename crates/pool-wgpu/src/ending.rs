@@ -20,8 +20,8 @@ mod threads {
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// This flag is set if other threads may have left values to drop. It ensures that the mutex is
-    /// locked only when necessary.
+    /// This flag is set if other threads may have left values to drop. The flag ensures that the
+    /// mutex is locked only when necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]

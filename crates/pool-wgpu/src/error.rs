@@ -1,12 +1,13 @@
-//! Defines this crate's error type. Each error states the request, the limit, and what the user can
-//! do.
+//! Defines this crate's error type. Each error states the request, the limit, and a possible
+//! remedy.
 
 use std::fmt;
 
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// The reason why the crate could not allocate memory, or could not record, submit, or read work.
+/// An error that explains why memory could not be allocated, or why work could not be recorded,
+/// submitted, or read back.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
@@ -27,7 +28,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// A stream is already in use on this thread. The call was made in the closure of
+    /// A stream is already in use on this thread. The call was made in the closure passed to
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
     /// a stream. During a call, wgpu can run error handlers, callbacks, and log subscribers.
     #[error(
@@ -120,7 +121,7 @@ pub enum WgpuError {
         /// The number of bindings passed.
         given: usize,
     },
-    /// A kernel writes to a binding that was created only for reading.
+    /// A kernel writes to a binding that was created for reading only.
     #[error(
         "the kernel `{kernel}` writes to binding {binding}, which is read-only: pass a writable \
          binding"

@@ -2,8 +2,8 @@
 //! device has finished using it.
 //!
 //! The CUDA crates record an event on the stream to detect when a staging buffer is no longer in
-//! use. For the same purpose, this crate maps the buffer. A buffer is unmapped while the device
-//! uses it. When wgpu has mapped the buffer again, it runs a callback.
+//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer is
+//! unmapped while the device uses it. When wgpu has mapped the buffer again, it runs a callback.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -29,7 +29,7 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
-/// Recorded commands are submitted when there are 512 of them, when a view is read, or when
+/// Recorded commands are submitted when their number reaches 512, when a view is read, or when
 /// [`submit`](Self::submit) is called. Unsubmitted commands are never executed if the last clone
 /// and the last pool of a stream are dropped. A thread that is ending cannot free buffers. The
 /// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
@@ -52,13 +52,13 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// submission, allocation, or read. A browser reports errors later and only to the device's own
 /// handler.
 ///
-/// A call to a stream may run user code on the same thread. User code includes the closure of
-/// [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user code
-/// calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside the
-/// closure of `record`, a call from user code to a second stream also fails with `Reentered` if
-/// another thread is using that stream. User code may acquire arrays, so pools may allocate and
-/// free blocks during a call. A call from another thread blocks until the running call has
-/// returned.
+/// A call to a stream may run user code on the same thread. User code includes the closure passed
+/// to [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user
+/// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside
+/// the closure passed to `record`, a call from user code to a second stream also fails with
+/// `Reentered` if another thread is using that stream. User code may acquire arrays, so pools may
+/// allocate and free blocks during a call. A call from another thread blocks until the running call
+/// has returned.
 ///
 /// # Several threads
 ///
@@ -390,7 +390,7 @@ impl Stream {
         &self.shared.setup
     }
 
-    /// Starts a copy of a buffer's bytes to the host, as elements of type `T`.
+    /// Starts copying a buffer's bytes to the host as elements of type `T`.
     pub(crate) fn read<T>(
         &self,
         allocation: &Allocation,

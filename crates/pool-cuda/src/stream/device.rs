@@ -88,7 +88,7 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
-    /// Wraps the device of a context that other code has created.
+    /// Wraps the device of a context created by other code.
     ///
     /// If the context has no streams yet, cudarc waits for all work in the context before it
     /// creates the first stream. No thread may capture a stream in the context during this call.

@@ -5,8 +5,8 @@
 //! armed slot is next acquired, the pool first completes the slot's pending work. Before the block
 //! is reused, freed, or used on the pool's stream, the pool records an event on the other stream.
 //! The pool's own stream then waits for this event. The event covers all work enqueued on the other
-//! stream by that time. The order therefore does not depend on whether a guard or a view was
-//! dropped or forgotten.
+//! stream before the event was recorded. The order therefore does not depend on whether a guard or
+//! a view was dropped or forgotten.
 //!
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for all work in the context.
@@ -14,8 +14,8 @@
 //! Until the block is reused or freed, the pool remembers each use, because other code may still
 //! enqueue work with the returned pointer. The pool removes a recorded use sooner in two cases:
 //!
-//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and waited for
-//!   the stream *after* counting the references.
+//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]) and waited for
+//!   the stream *after* it had counted the references.
 //! - An event was recorded at the end of the use, and the pool has waited for it.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
@@ -41,7 +41,7 @@ use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
 use crate::stream::stream_questions::StreamQuestions;
 
-/// The other streams that use the blocks of one pool.
+/// The other streams that use one pool's blocks.
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
@@ -130,10 +130,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, for a pointer returned
-    /// together with one of cudarc's guards. If the stream is unknown to the pool, this method
-    /// returns an event for the guard. cudarc records this event when the guard is dropped after
-    /// the use.
+    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, but for a pointer that is
+    /// returned with a cudarc guard. If the stream is unknown to the pool, this method returns an
+    /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -57,7 +57,7 @@ impl Peers {
 /// Returns `true` if the reader device's kernels can access the owner device's memory.
 pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
     let mut can = 0;
-    // SAFETY: both devices were returned by the driver. The output variable outlives the call.
+    // SAFETY: the driver returned both devices. The output variable outlives the call.
     let asked =
         unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, reader.cu_device(), owner.cu_device()) };
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)

@@ -1,9 +1,9 @@
 //! Fills device memory on the pool's stream. A fill repeatedly writes one element.
 //!
 //! **During a capture**, the element's size and the length determine which nodes a fill adds. The
-//! element's value never affects the choice of nodes. An update of the graph may change "both the
-//! value and pointer address" of a memset node. However, "changing other aspects of the memset
-//! (width, height, element size or pitch) may cause the update to be rejected" (driver API,
+//! element's value never affects the choice of nodes. A graph update may change "both the value and
+//! pointer address" of a memset node. However, "changing other aspects of the memset (width,
+//! height, element size or pitch) may cause the update to be rejected" (driver API,
 //! `cuGraphExecMemsetNodeSetParams`). An update cannot change the number of nodes or their kinds.
 //!
 //! | element size | with a source | captured without a session | outside a capture |

@@ -1,6 +1,6 @@
-//! Implements the part that all view types share. This part consists of an address in a slot's
-//! block and a reference to the slot. Through its slot, a view accesses the pool's stream and the
-//! other streams that use the pool's blocks.
+//! Implements the part of a view that is common to all view types. The common part consists of an
+//! address in a slot's block and a reference to the slot. Through its slot, a view accesses the
+//! pool's stream and the other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of these bytes is in use, and no guard from any such view exists.
+    /// No other view of these bytes is in use, and no guard that such a view returned still exists.
     Exclusive,
 }
 
@@ -265,8 +265,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for work on the pool's own stream if events could not order the other
-    /// streams.
+    /// Returns the address for work on the pool's own stream after events have failed to order the
+    /// other streams.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();

@@ -45,7 +45,7 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// A trait that adds a method to `Scope` for arrays whose shapes kernels can read from device
+/// A trait that adds a method to `Scope` for arrays with shapes that kernels can read from device
 /// memory.
 pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank, together with its shape on the device, without

@@ -55,8 +55,8 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors from rejected batches. The errors are stored for threads whose commands were
-/// submitted by another thread.
+/// The errors from rejected batches. These errors belong to threads whose commands another thread
+/// submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 

@@ -21,8 +21,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the
-    /// device.
+    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
+    /// returns.
     pub(crate) fn copy(
         &mut self,
         from: BufferPosition<'_>,

@@ -34,7 +34,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
+    /// returns.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
