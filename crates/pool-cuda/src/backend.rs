@@ -59,10 +59,10 @@ impl Drop for BlockGuard<'_> {
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
 // bytes. The host cannot access device memory, and this memory is not tied to any thread. `free`
 // orders the deallocation after all work on the pool's stream and after all uses of the block on
-// other streams. If the driver cannot order these uses, `free` waits for them. `free` stores its
-// errors for `take_pending_error`, retries failed frees later, and never panics. A view consists of
-// only an address and a length. No method in this implementation retains a reference to the context
-// or uses the pool.
+// other streams. If the driver cannot order these uses, `free` waits for them to finish. `free`
+// stores its errors for `take_pending_error`, retries failed frees later, and never panics. A view
+// consists of only an address and a length. No method in this implementation retains a reference to
+// the context or uses the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -134,8 +134,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // Freeing a block also waits for the block's users on other streams. If this wait
-            // fails, the pool retries the free later.
+            // Freeing a block also waits until other streams have finished using the block. If this
+            // wait fails, the pool retries the free later.
             _ => Ok(()),
         }
     }

@@ -72,7 +72,7 @@ impl Cuda {
         retry_deferred_frees()
     }
 
-    /// Returns the number of deferred frees of each kind without calling the driver.
+    /// Returns the number of deferred frees by kind, without calling the driver.
     #[must_use]
     pub fn deferred_frees() -> DeferredFreeCounts {
         deferred_frees()

@@ -41,8 +41,8 @@
 //! - The host reads a view.
 //! - The pool cannot determine when another stream has finished using the pool's memory (see
 //!   [`register_stream`]).
-//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the
-//!   device's other streams and trims the thread's idle pools (see [`Reclaim`]).
+//! - An allocation would otherwise fail. Before the pool reports a failed allocation, it waits for
+//!   the device's other streams and trims the thread's idle pools (see [`Reclaim`]).
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!
@@ -57,7 +57,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // stream: nothing

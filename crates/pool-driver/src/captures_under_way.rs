@@ -1,4 +1,4 @@
-//! Coordinates session captures with waits for all work in a context, because such a wait would
+//! Coordinates session captures with waits for all work in a context, because a wait would
 //! invalidate any capture in the context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the

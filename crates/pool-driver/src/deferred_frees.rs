@@ -4,8 +4,8 @@
 //! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
-//! An entry of the queue is therefore reserved before the resource is created
-//! ([`QueueEntry::new`]). The owner stores this entry together with the resource.
+//! A queue entry is therefore reserved before the resource is created ([`QueueEntry::new`]). The
+//! owner stores this entry together with the resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};

@@ -54,7 +54,7 @@ impl<F: Copy> EntryPoint<F> {
         };
         // SAFETY: the driver returned this address for the function with this name and version.
         // `new` requires `F` to be the function's type, and `SIZE` checks that `F` is as large as a
-        // pointer. The function stays loaded, because cudarc never unloads libraries.
+        // pointer. The function stays loaded because cudarc never unloads libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 

@@ -69,7 +69,7 @@ impl Event {
 
     /// Makes `later` wait for all work enqueued so far on `earlier`. `earlier` must belong to the
     /// event's context. This method makes `later`'s context current. One event can order any number
-    /// of streams, because each wait refers to the most recent recording.
+    /// of streams because each wait refers to the most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)

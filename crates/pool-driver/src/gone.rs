@@ -55,9 +55,9 @@ fn says_gone(code: DriverCode) -> bool {
 }
 
 /// Confirms with another call that a context is gone. This call queries the size of the device's
-/// memory, because every kind of capture allows this query. Every call in a lost context returns
-/// the context's sticky error. If the context cannot be made current, this function checks whether
-/// the device has an active primary context.
+/// memory because every kind of capture allows this query. Every call in a lost context returns the
+/// context's sticky error. If the context cannot be made current, this function checks whether the
+/// device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {
     let asked = match bind(context) {
         Ok(()) => answer("cuMemGetInfo", result::mem_get_info()).map(|_| true),

@@ -159,9 +159,9 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 }
 
 /// Returns `true` if an event with timing has been recorded at least once. Most driver calls treat
-/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects such an event:
-/// "if `cuEventRecord()` has not been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is
-/// returned" (driver API, `cuEventElapsedTime`).
+/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects an event that
+/// was never recorded: "if `cuEventRecord()` has not been called on either event, then
+/// `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
 ///
 /// # Errors
 ///

@@ -248,7 +248,7 @@ impl<G> Entry<G> {
 /// Returns a hash of a layout and its bound ranges.
 #[inline]
 fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
-    // Fibonacci hashing is sufficient, because users cannot choose identities that collide.
+    // Fibonacci hashing is sufficient because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // An identity is the number of a buffer's first byte. The sum of an identity and an offset
@@ -275,7 +275,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The bits are mixed again, because the map uses the highest and lowest bits of each hash.
+        // The bits are mixed again because the map uses the highest and lowest bits of each hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }

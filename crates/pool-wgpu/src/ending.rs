@@ -100,7 +100,7 @@ mod threads {
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops all values that ended threads have stored.
+    /// Drops all values stored by threads that have ended.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);

@@ -97,8 +97,8 @@ pub enum WgpuError {
         /// The alignment, in bytes, that the device requires for the offset.
         alignment: u64,
     },
-    /// A writable binding was requested for a part of a view that does not end at a multiple of 4
-    /// bytes. The kernel would also overwrite the first bytes of the following part.
+    /// A writable binding was requested for a part of a view, but the part does not end at a
+    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the following part.
     #[error(
         "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
          rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
@@ -229,7 +229,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
+    /// wgpu rejected recorded commands at submission because a resource that they use is mapped or
     /// has been destroyed. The error affects either all commands recorded by one
     /// [`Stream::record`](crate::Stream::record) closure or all commands between two such closures.
     /// All other commands are executed. Each thread that recorded any of the rejected commands

@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs cannot detect the mistakes in `others`, because they do not copy
-        // views or fill parts of views.
+        // The random programs cannot detect the mistakes in `others`, because these programs do not
+        // copy views or fill parts of views.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };

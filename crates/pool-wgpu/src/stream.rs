@@ -1,5 +1,5 @@
-//! Implements a pool's context, which consists of a device, its queue, and the recorded commands in
-//! order.
+//! Implements a pool's context, which consists of a device, its queue, and an ordered list of
+//! recorded commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::recorder::{Recording, record_apart};
 use crate::setup::Setup;
 use crate::staging::{CopyDirection, IdleBuffers};
 
-/// A device and its queue, together with the order of all commands. Fills, copies, and dispatches
-/// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
+/// A device, its queue, and an ordered list of recorded commands. Fills, copies, and dispatches are
+/// recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when their number reaches 512, when a view is read, or when
@@ -62,10 +62,9 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// # Several threads
 ///
-/// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However,
-/// some mistakes are detected only when a thread submits the batch; such a mistake affects the
-/// whole batch. Every other thread that recorded commands in a rejected batch receives the error
-/// from its next call.
+/// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However, a
+/// mistake that is detected only when a thread submits the batch affects the whole batch. Every
+/// other thread that recorded commands in a rejected batch receives the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -77,7 +76,7 @@ struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
     /// The recorded commands, which one thread uses at a time. Threads store the identities of
-    /// freed buffers for the next user of the commands.
+    /// freed buffers for the next thread that uses the commands.
     recording: ExclusiveState<Recording>,
 }
 
@@ -190,7 +189,8 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the number of calls of each kind made to wgpu so far by all clones of the stream.
+    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
+    /// far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
@@ -340,7 +340,7 @@ impl Stream {
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because it is user code that may use the
+        // The iterator runs before the stream is locked because it is user code that may use the
         // stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))

@@ -45,7 +45,7 @@ pub unsafe trait BlockSource: Send + 'static {
         true
     }
 
-    /// Allocates `bytes` bytes and returns their address, a multiple of 256.
+    /// Allocates `bytes` bytes and returns their address, which is a multiple of 256.
     ///
     /// # Errors
     ///
@@ -76,9 +76,9 @@ pub unsafe trait BlockSource: Send + 'static {
     /// source that cannot keep the module loaded must cause the capture to fail.
     fn keep_function(&self, function: &CudaFunction);
 
-    /// Enqueues a copy of these bytes on the pool's stream. The bytes contain either the elements
-    /// of a fill or a shape. Every launch of the captured graph performs the copy again, so the
-    /// source must retain the bytes. If the source is dry, this method does nothing.
+    /// Enqueues a copy of the given bytes on the pool's stream. The bytes contain either the
+    /// elements of a fill or a shape. Every launch of the captured graph performs the copy again,
+    /// so the source must retain the bytes. If the source is dry, this method does nothing.
     ///
     /// # Errors
     ///

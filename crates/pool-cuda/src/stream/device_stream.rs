@@ -389,8 +389,8 @@ impl Drop for DeviceStream {
             return;
         }
         // No view that could use a shape still exists, because views borrow from the pool. All work
-        // that used a shape was enqueued on this stream or is ordered before later work on it. When
-        // the pool freed the views' slots, it ordered all work that used their shapes.
+        // that used a shape was enqueued on this stream or is ordered before later work on this
+        // stream. When the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

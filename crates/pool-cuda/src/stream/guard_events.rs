@@ -63,9 +63,9 @@ impl Bytes {
 }
 
 impl GuardEvents {
-    /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
-    /// number of events already exists for the unit that contains these bytes. The method also
-    /// returns `None` if cudarc does not record its guards' events.
+    /// Creates an event for a guard returned by a view of these bytes. Returns `None` if the
+    /// maximum number of events already exists for the unit that contains these bytes. The method
+    /// also returns `None` if cudarc does not record its guards' events.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -1,4 +1,4 @@
-//! Orders the other streams that use a pool's memory without relying on destructors.
+//! Orders the other streams that use a pool's memory, and does not rely on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
@@ -83,7 +83,7 @@ impl OtherStreams {
     }
 
     /// Returns `true` if no other stream uses any block. This check is the only cost of ordering in
-    /// most pools, because no other stream uses their blocks.
+    /// most pools because no other stream uses their blocks.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -311,8 +311,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // This call makes the context of the pool's stream current again. Waiting for a stream in
-        // another context, or dropping such a stream, may have made another context current.
+        // This call makes the context of the pool's stream current again. Waiting for or dropping a
+        // stream in another context may have changed the current context.
         bind(own.context())
     }
 
@@ -428,8 +428,8 @@ fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<Capture
 }
 
 /// Makes `own` wait for a stream in another context. The event is created in the context of
-/// `stream`, because a stream can record only events that belong to its own context. A stream in
-/// any other context can wait for this event.
+/// `stream` because a stream can record only events that belong to its own context. A stream in any
+/// other context can wait for this event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

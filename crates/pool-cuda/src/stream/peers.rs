@@ -1,5 +1,5 @@
 //! Tracks the devices whose kernels can access a device's pools. This module also makes the driver
-//! calls that enable such access.
+//! calls that grant access to a device's pools.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Peers {
     /// devices.
     let_in: [AtomicU64; 4],
     /// The contexts that can access memory allocated without a memory pool. This list keeps the
-    /// contexts alive, because a context that is destroyed and created again loses its access.
+    /// contexts alive because a context that is destroyed and created again loses its access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 

@@ -24,9 +24,9 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// Registers a stream, so that a pool can keep it alive even if the pool receives only a reference
 /// to it.
 ///
-/// cudarc's traits pass streams as `&CudaStream`, and a pool cannot keep a stream alive through
-/// such a reference. If the stream has been registered, the pool can look up its `Arc`. The pool
-/// then keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
+/// cudarc's traits pass each stream as a `&CudaStream`, which does not allow a pool to keep the
+/// stream alive. If the stream has been registered, the pool can look up its `Arc`. The pool then
+/// keeps the stream alive until it no longer needs to wait for the stream. Pools automatically
 /// register their own streams, and all streams passed to [`DeviceView::on`](crate::DeviceView::on)
 /// or [`record_use`](crate::record_use).
 ///

@@ -64,7 +64,7 @@ impl ShapeCells {
         &self,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
     ) -> Result<Address, CudaError> {
-        // The first cell's bit is clear, because that cell is in use. All other cells are free.
+        // The first cell's bit is clear because that cell is in use. All other cells are free.
         let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);

@@ -149,8 +149,8 @@ macro_rules! both_kinds {
             /// waits for all work enqueued so far on the pool's stream, and on the other streams
             /// that use the memory.
             ///
-            /// The elements must implement [`PodElement`], because a kernel may have written any
-            /// bit pattern.
+            /// The elements must implement [`PodElement`] because a kernel may have written any bit
+            /// pattern.
             ///
             /// # Errors
             ///

@@ -21,8 +21,8 @@ use crate::view::region::Region;
 /// [`on`](Self::on)). A graph captured by cudarc does not keep alive the memory that its nodes use,
 /// and cudarc's `launch` method does not check that this memory still exists. A graph captured by
 /// cudarc does not even keep cudarc's own slices alive. Launch a graph that uses views only while
-/// the views are alive. Alternatively, capture the graph with `pool-graph`, because its graphs own
-/// their memory. To pass a view to a type from another crate, use the raw address:
+/// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their
+/// memory. To pass a view to a type from another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;

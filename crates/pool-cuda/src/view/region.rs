@@ -17,8 +17,8 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when dropped. The pool returns this guard for its own stream, because
-/// that stream needs no event. The pool also returns this guard for streams that it keeps alive,
+/// A guard that does nothing when dropped. The pool returns this guard for its own stream because
+/// that stream needs no event. The pool also returns this guard for streams that it keeps alive
 /// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
@@ -34,7 +34,7 @@ pub(crate) enum ViewAccess {
 ///
 /// A region is used only inside a view, before the view's lifetime `'s` has ended. The region's
 /// slot is therefore still acquired, and its block has not been replaced. A region can be used only
-/// on the pool's thread, because a [`SlotRef`] is not `Send`.
+/// on the pool's thread because a [`SlotRef`] is not `Send`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -235,7 +235,7 @@ impl Region {
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
         // An allocator hook may have made another context current while the pool recorded the use.
-        // The stream's context must be current, because cudarc will use the stream's raw handle
+        // The stream's context must be current because cudarc will use the stream's raw handle
         // next.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }

@@ -19,7 +19,7 @@ const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
 
-/// The range of a buffer that one dispatch of the stream's own kernels binds.
+/// The part of a buffer that is bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// The offset of the range's start within the buffer, in bytes.
