@@ -1,8 +1,8 @@
 //! Implements a linked list of values that a lock or a borrow protects. Links are allocated before
-//! the lock is acquired and dropped after it has been released. Linking and unlinking an entry
-//! never allocates, frees, or drops a value. No user code runs while the lock is held. User code
-//! includes allocator hooks, destructors, and the driver. If user code tried to acquire the same
-//! lock, it would deadlock.
+//! the lock is acquired and dropped after it has been released. Linking or unlinking an entry never
+//! allocates, frees, or drops a value. No user code runs while the lock is held. User code includes
+//! allocator hooks, destructors, and the driver. If user code tried to acquire the same lock, it
+//! would deadlock.
 //!
 //! A list needs no links if its entries are never removed, because `pool_core::reserve` can grow a
 //! `Vec` before the lock is acquired.

@@ -65,7 +65,8 @@ impl<F: Copy> EntryPoint<F> {
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
         // SAFETY: the name ends with a null byte. Both variables outlive the call. `status` is as
-        // large as the 32-bit enum that the driver writes there, and its value is not read.
+        // large as the 32-bit enum that the driver writes there. This function never reads the
+        // value of `status`.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

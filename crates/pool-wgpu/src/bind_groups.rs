@@ -162,7 +162,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Removes all bind groups that refer to any freed buffer.
+    /// Removes all bind groups that refer to a freed buffer.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {

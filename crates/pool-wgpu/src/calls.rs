@@ -66,7 +66,7 @@ impl Calls {
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Returns an error if an earlier call has found the device to be lost. This method does not
+    /// Returns an error if an earlier call has found that the device is lost. This method does not
     /// call wgpu.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Calls {
         Err(WgpuError::OtherQueue)
     }
 
-    /// Requests a buffer with an invalid combination of usages, to find out whether the device is
+    /// Requests a buffer with an invalid combination of usages to find out whether the device is
     /// lost.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ mod threads {
         }
     }
 
-    /// Returns an error if an earlier call has found this thread to be ending. This function does
+    /// Returns an error if an earlier call has found that this thread is ending. This function does
     /// not call wgpu.
     ///
     /// # Errors

@@ -261,8 +261,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. Detection by the checks that run after
-            // the test case is not sufficient.
+            // The test case itself must detect the mistake. The checks that run after the test case
+            // must not be the only ones that detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

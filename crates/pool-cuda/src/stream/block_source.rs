@@ -5,9 +5,10 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses in place of the
-/// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source allocates
-/// without calling the driver, so the pool can allocate while its stream is being captured.
+/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses instead of the
+/// device's memory. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source
+/// allocates without calling the driver, so the pool can allocate while its stream is being
+/// captured.
 ///
 /// A crate that owns captures, such as `pool-graph`, implements this trait. The scopes of a pool
 /// with a source work like any other scopes.
@@ -32,9 +33,9 @@ pub unsafe trait BlockSource: Send + 'static {
     /// pools only if the pools have the same owner.
     fn owner(&self) -> u64;
 
-    /// Returns `true` if the returned addresses do not refer to real memory because enqueued work
-    /// never runs. With a dry source, the pool skips all fills and copies, and returns pointers
-    /// only for its own stream.
+    /// Returns `true` if enqueued work never runs and the returned addresses do not refer to real
+    /// memory. With a dry source, the pool skips all fills and copies, and returns pointers only
+    /// for its own stream.
     fn is_dry(&self) -> bool;
 
     /// Returns `true` if the pool's stream is captured throughout the pool's lifetime. A pool with

@@ -29,8 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Each change moves all events out of the cell and back, and no
-/// user code runs during the change.
+/// The events of one pool's guards. Each change moves all events out of the cell and back into it,
+/// and no user code runs during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 

@@ -154,9 +154,8 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records that a stream uses a block after an attempt to order the streams with an event has
-    /// failed. The host first waits for the pool's stream and for all other streams that use the
-    /// block.
+    /// Records that a stream uses a block if the streams could not be ordered with an event. The
+    /// host first waits for the pool's stream and for all other streams that use the block.
     ///
     /// # Errors
     ///
@@ -373,7 +372,7 @@ impl OtherStreams {
     }
 }
 
-/// The part of a user's work for which a stream has waited.
+/// The part of a user's work that a stream has waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
     /// The work that the user enqueued before the wait.

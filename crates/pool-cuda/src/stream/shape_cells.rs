@@ -72,7 +72,7 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Removes and returns all slabs, so that they can be freed. No code may use a shape after this
+    /// Removes and returns all slabs so that they can be freed. No code may use a shape after this
     /// call.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())

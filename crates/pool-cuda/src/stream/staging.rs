@@ -5,9 +5,9 @@
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
-//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module merely selects a buffer
-//! for each copy. The pool creates a small number of buffers, each on its first use. If all buffers
-//! are in use, a copy waits for one of them.
+//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module only selects a buffer for
+//! each copy. The pool creates a small number of buffers, each on its first use. If all buffers are
+//! in use, a copy waits for one of them.
 //!
 //! A copy moves its buffer out of the array while using it. If user code, such as an allocator
 //! hook, starts another copy in the meantime, that copy uses a different buffer.

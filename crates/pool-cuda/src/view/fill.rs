@@ -11,7 +11,7 @@
 //! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! Each copy on the device doubles the number of elements that the fill has written. A unit
+//! Each copy on the device doubles the number of elements that the fill has written so far. A unit
 //! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
 //! graph is captured without a session, the fill writes the first element with one memset for each
 //! unit. A graph captured without a session cannot keep host memory alive. A fill never uses

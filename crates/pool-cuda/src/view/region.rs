@@ -72,9 +72,9 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes whose uses are ordered together with the uses of this region. In a slot,
-    /// the pool orders all uses of the slot's block together. In a stack, the pool orders only the
-    /// uses of the region's own bytes.
+    /// Returns the bytes that the pool orders as one unit when this region is used. In a slot, the
+    /// pool orders all uses of the slot's block together. In a stack, the pool orders only the uses
+    /// of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
