@@ -23,9 +23,8 @@ pub enum DeferredFreeKind {
     Graph,
     /// One of the driver's executable graphs.
     Executable,
-    /// The resources of a graph, or of a graph update, that could not be freed. These resources
-    /// could not be freed because a capture was in progress or because the wait for the graph's
-    /// runs failed.
+    /// Resources of a graph or a graph update that could not be freed. These resources could not be
+    /// freed because a capture was in progress or because the wait for the graph's runs failed.
     GraphRuns,
     /// Memory that other code passed to a session, and values that a graph kept alive. These values
     /// include kernel modules.

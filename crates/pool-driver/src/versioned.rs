@@ -133,7 +133,7 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture.
+/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture status.
 ///
 /// # Safety
 ///

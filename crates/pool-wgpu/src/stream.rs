@@ -40,8 +40,8 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// pool's memory. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
-/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
-///   view is used again.
+/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before you
+///   use the same views again.
 /// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which
 ///   submits them after the recorded commands.
 ///

@@ -1,5 +1,5 @@
-//! Frees a pool's blocks after all of their uses. If a capture is active or the driver refuses to
-//! free a block, the block is freed later.
+//! Frees each of a pool's blocks after all uses of the block. If a capture is active or the driver
+//! refuses to free a block, the block is freed later.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must contain `block`. The first `length` elements of type `T` in `block`
+    /// `slot` must contain `block` during `'s`. The first `length` elements of type `T` in `block`
     /// must be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {

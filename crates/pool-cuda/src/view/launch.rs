@@ -13,7 +13,7 @@ pub trait Launch {
     ///
     /// If the pool's stream is being captured with `pool-graph`, the graph keeps the function's
     /// module loaded. If you create the builder with cudarc, the graph does not keep the module
-    /// loaded (see `Capture::keep` of `pool-graph`).
+    /// loaded (see `Capture::keep` in `pool-graph`).
     ///
     /// The builder's `launch` method is unsafe; its safety contract is documented in cudarc. For
     /// each view whose pool uses another stream, you must also pass

@@ -13,8 +13,8 @@ pub(super) const PATTERN_BYTES: usize = 192;
 const HEAD_BYTES: usize = 16;
 /// The number of invocations in each workgroup of the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The maximum number of bytes that a dispatch binds if the buffer is large. This limit ensures
-/// that all offsets fit in 32 bits.
+/// The maximum number of bytes of a large buffer that one dispatch binds. This limit ensures that
+/// all offsets fit in 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");

@@ -1,4 +1,4 @@
-//! Uploads bytes from the host, ordered with the recorded commands, and downloads bytes to the
+//! Uploads bytes from the host in order with the recorded commands, and downloads bytes to the
 //! host.
 
 use super::Recorder;
