@@ -9,9 +9,9 @@ use crate::stream::thread;
 
 /// A zero-sized marker type for pools with memory on NVIDIA devices.
 ///
-/// Programs can call every function of `Cuda` on machines without a driver or a device. If the
-/// driver or the device is missing, each function of `Cuda` returns an error that states which one
-/// is missing. These functions never panic.
+/// Every function of `Cuda` can be called on a machine without a driver or a device. If the driver
+/// or the device is missing, each function of `Cuda` returns an error that states which one is
+/// missing. These functions never panic.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -60,8 +60,8 @@ impl Cuda {
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
     /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
     /// executable graphs, page-locked memory, device memory, and streams on which a capture was
-    /// begun. The queue does not include the streams of pools and probes. These streams belong to
-    /// cudarc, which does not retry failed frees.
+    /// begun. The queue does not contain the pools' streams or the probes' streams. These streams
+    /// belong to cudarc, which does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
     /// capture by `pool-graph` ends. A program needs to call this function only if no pool will
@@ -72,7 +72,7 @@ impl Cuda {
         retry_deferred_frees()
     }
 
-    /// Returns the number of deferred frees of each kind without calling the driver.
+    /// Returns the number of deferred frees by kind, without calling the driver.
     #[must_use]
     pub fn deferred_frees() -> DeferredFreeCounts {
         deferred_frees()

@@ -4,7 +4,7 @@
 //! array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices. The pool
 //! enqueues all of its own work on its stream. A pool's stream orders every reuse of memory, so a
 //! loop in a steady state needs no events, waits, or driver calls to manage memory. If work on
-//! another stream uses the pool's memory, the pool orders the work of the two streams (see
+//! another stream uses the pool's memory, the pool orders the two streams' work (see
 //! [`record_use`]).
 //!
 //! ```no_run
@@ -28,7 +28,7 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) places all of a pass's arrays in one block. A stacked pool
-//! therefore needs less device memory than a pool with slots. Pools with slots and stacked pools
+//! therefore needs less device memory than a pool with slots. Stacked pools and pools with slots
 //! return the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
@@ -39,10 +39,10 @@
 //! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when another stream has finished using its memory (see
+//! - The pool cannot determine when another stream has finished using the pool's memory (see
 //!   [`register_stream`]).
-//! - An allocation would otherwise fail. Before an allocation fails, the pool waits for the
-//!   device's other streams and trims the thread's idle pools (see [`Reclaim`]).
+//! - An allocation would otherwise fail. Before the pool reports a failed allocation, it waits for
+//!   the device's other streams and trims the thread's idle pools (see [`Reclaim`]).
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!
@@ -57,7 +57,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // stream: nothing

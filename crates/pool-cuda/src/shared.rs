@@ -15,8 +15,8 @@ use crate::stream::device_stream::DeviceStream;
 /// A watch that is notified of each block allocated for a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool. A `SharedStream` creates a context for each of the
-/// pool's arrays.
+/// A shared pool's device and stream. A `SharedStream` creates a context for each of the pool's
+/// arrays.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
@@ -64,7 +64,7 @@ impl ContextSource<Cuda> for SharedStream {
     }
 }
 
-// SAFETY: `barrier_on_all_threads` keeps its default, which always returns `false`.
+// SAFETY: `barrier_on_all_threads` keeps its default implementation, which always returns `false`.
 unsafe impl SharedBackend for Cuda {
     type Memory = PooledMemory<Self>;
     type Origin = SharedStream;

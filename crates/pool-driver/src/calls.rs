@@ -3,9 +3,9 @@
 //! keep these objects alive during the call. The caller guarantees that all addresses are valid.
 //! Each function makes its context current immediately before it calls the driver.
 //!
-//! This module does not use cudarc's safe functions, because they return errors that earlier,
-//! unrelated calls left in the context. No code in this module reads or changes the errors that
-//! cudarc stores in a context.
+//! This module does not use cudarc's safe functions, because those functions return errors that
+//! earlier, unrelated calls left in the context. No code in this module reads or changes the errors
+//! that cudarc stores in a context.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -49,8 +49,7 @@ fn synchronize_current() -> Result<(), CudaError> {
 }
 
 /// Blocks the host until all work in the primary contexts of all other devices has completed.
-/// Devices without an active primary context are skipped. The current context may be a different
-/// one when this call returns.
+/// Devices without an active primary context are skipped. This call may change the current context.
 ///
 /// # Errors
 ///
@@ -69,10 +68,10 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: this device was returned by the driver. The retained context is released below.
+    // SAFETY: the driver returned this device. The retained context is released below.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-    // SAFETY: the context is alive, because it was retained above.
+    // SAFETY: the context is alive because it was retained above.
     let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
     let waited = bound.and_then(|()| match synchronize_current() {
         Err(error) if is_current_gone(&error) => Ok(()),

@@ -11,7 +11,7 @@ use crate::versioned::capture_info;
 /// The ID of an invalidated capture is 0.
 pub type CaptureId = Option<u64>;
 
-/// Returns `true` if any code is capturing a stream into a graph. This function makes the stream's
+/// Returns `true` if the stream is being captured into a graph. This function makes the stream's
 /// context current.
 ///
 /// # Errors

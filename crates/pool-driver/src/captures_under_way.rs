@@ -1,19 +1,19 @@
-//! Coordinates session captures with waits for all work in a context, because such a wait would
+//! Coordinates session captures with waits for all work in a context, because a wait would
 //! invalidate any capture in the context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails and invalidates the capture if any stream in the
 //! context is being captured. A pool waits for all work in a context only while no session is
-//! capturing. If a session tries to begin a capture while a pool is waiting for a context, the
-//! session blocks until the wait has ended. This module cannot detect captures started outside a
-//! session, because the driver reports the capture status only for a given stream.
+//! capturing. If a session tries to begin a capture while a pool is waiting for a context's work,
+//! the session blocks until the wait has ended. This module cannot detect captures started outside
+//! a session, because the driver reports the capture status only for a given stream.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The number of captures in progress and the number of threads that are waiting for a context. No
-/// user code runs while the lock is held.
+/// The number of captures in progress, and the number of threads that are waiting for a context's
+/// work. No user code runs while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
-/// Notifies sessions that a wait for a context has ended.
+/// Notifies sessions that a wait for a context's work has ended.
 static WAIT_OVER: Condvar = Condvar::new();
 
 struct UnderWay {
@@ -32,7 +32,7 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
 pub struct CaptureUnderWay(());
 
 impl CaptureUnderWay {
-    /// Begins a capture after all current waits for contexts have ended.
+    /// Begins a capture after all current waits for a context's work have ended.
     pub fn begin() -> Self {
         let mut under_way = under_way();
         while under_way.waits > 0 {

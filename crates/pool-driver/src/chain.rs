@@ -1,11 +1,11 @@
 //! Implements a linked list of values that a lock or a borrow protects. Links are allocated before
-//! the lock is acquired and dropped after it has been released. Linking and unlinking an entry
-//! never allocates, frees, or drops a value. No user code runs while the lock is held. User code
-//! includes allocator hooks, destructors, and the driver. If user code tried to acquire the same
-//! lock, it would deadlock.
+//! the lock is acquired and dropped after it has been released. Linking or unlinking an entry never
+//! allocates, frees, or drops a value. No user code runs while the lock is held. User code includes
+//! allocator hooks, destructors, and the driver. If user code tried to acquire the same lock, it
+//! would deadlock.
 //!
-//! A list needs no links if its entries are never removed. For such a list, `pool_core::reserve`
-//! can grow a `Vec` before the lock is acquired.
+//! A list needs no links if its entries are never removed, because `pool_core::reserve` can grow a
+//! `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;
@@ -104,8 +104,7 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one at a time, because a recursive drop of a long chain could overflow the
-/// stack.
+/// Drops the links one at a time because a recursive drop of a long chain could overflow the stack.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
         let mut rest = mem::take(&mut self.0);

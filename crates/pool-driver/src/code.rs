@@ -11,7 +11,7 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The code that indicates that the device is out of memory.
+    /// The code that the driver returns if the device is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);
@@ -32,7 +32,7 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and a remedy if a capture caused the code; otherwise, returns
+    /// Returns the usual cause and a remedy if the code resulted from a capture; otherwise, returns
     /// `None`.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {

@@ -22,7 +22,7 @@ pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
-/// Checks that a stream is the same on every thread, as a pool requires.
+/// Checks that the stream's handle refers to the same stream on every thread, as a pool requires.
 ///
 /// # Errors
 ///

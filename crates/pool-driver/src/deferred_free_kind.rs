@@ -1,9 +1,9 @@
-//! Lists the kinds of resources that can have deferred frees, and counts the deferred frees of each
+//! Lists the kinds of resources whose frees can be deferred, and counts the deferred frees of each
 //! kind.
 
 use std::fmt;
 
-/// A kind of resource that can have deferred frees.
+/// A kind of resource whose free can be deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeferredFreeKind {
@@ -23,17 +23,16 @@ pub enum DeferredFreeKind {
     Graph,
     /// One of the driver's executable graphs.
     Executable,
-    /// The resources of a graph, or of a graph update, that could not be freed. These resources
-    /// could not be freed because a capture was in progress or because the wait for the graph's
-    /// runs failed.
+    /// Resources of a graph or a graph update that could not be freed. These resources could not be
+    /// freed because a capture was in progress or because the wait for the graph's runs failed.
     GraphRuns,
     /// Memory that other code passed to a session, and values that a graph kept alive. These values
-    /// include the modules of kernels.
+    /// include kernel modules.
     OwnedMemory,
 }
 
 impl DeferredFreeKind {
-    /// All the kinds of resources that can have deferred frees.
+    /// All the kinds of resources whose frees can be deferred.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,

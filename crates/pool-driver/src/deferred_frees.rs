@@ -4,8 +4,8 @@
 //! allocates memory or is dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate memory, because the host may be out of memory at that time.
-//! An entry of the queue is therefore reserved before the resource is created
-//! ([`QueueEntry::new`]). The owner stores this entry together with the resource.
+//! A queue entry is therefore reserved before the resource is created ([`QueueEntry::new`]). The
+//! owner stores this entry together with the resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -229,8 +229,8 @@ pub fn retry_deferred_frees() -> usize {
     if deferred_frees().total() == 0 {
         return 0;
     }
-    // The lock is not held while a resource is freed, because the resource may own another resource
-    // whose free is then deferred.
+    // The lock is not held while a resource is freed, because freeing the resource may add another
+    // resource to the queue.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut deferred) = rest {
         rest = deferred.next().take();

@@ -83,8 +83,8 @@ pub enum CudaError {
         /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or a view of one device was used with the memory of another device. This access has
-    /// not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
+    /// A stream or view of one device was used with another device's memory. Access to this memory
+    /// has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or enable peer access with \
@@ -127,9 +127,9 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// A stream unknown to the pool used its memory while a session was capturing a graph. No event
-    /// was recorded after this use. Waiting for all work in the context would be necessary, but the
-    /// wait would invalidate the capture.
+    /// A stream unknown to the pool used the pool's memory while a session was capturing a graph.
+    /// No event was recorded after this use. The pool would have to wait for all work in the
+    /// context, but this wait would invalidate the capture.
     #[error(
         "the pool cannot wait while a graph is being captured: {}. To avoid this error, {}",
         UnknownUse(*stream),
@@ -145,7 +145,7 @@ pub enum CudaError {
     NoBlock {
         /// The number of bytes requested.
         requested: usize,
-        /// The reason why no block is available, together with advice.
+        /// An explanation of why no block is available, with advice.
         why: &'static str,
     },
     /// The host is out of memory, so the pool cannot record its blocks, streams, or shapes.

@@ -1,6 +1,6 @@
-//! Implements events, because cudarc's events may return errors from other calls. A call that uses
-//! cudarc's events may return an error from an earlier, unrelated call. A call that uses an
-//! [`Event`] never returns an error from an earlier call.
+//! Implements events that, unlike cudarc's events, never return errors from earlier calls. A call
+//! that uses cudarc's events may return an error from an earlier, unrelated call. A call that uses
+//! an [`Event`] never returns an error from an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::deferred_frees::{DeferredFreeKind, QueueEntry, ResourceOwner};
 use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
 
-/// A position in a stream's work for which other streams or the host can wait.
+/// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
 // SAFETY: the driver's event functions may be called from any thread. The value itself never
@@ -68,8 +68,8 @@ impl Event {
     }
 
     /// Makes `later` wait for all work enqueued so far on `earlier`. `earlier` must belong to the
-    /// event's context. This method makes the context of `later` current. One event can order any
-    /// number of streams, because each wait refers to the most recent recording.
+    /// event's context. This method makes `later`'s context current. One event can order any number
+    /// of streams because each wait refers to the most recent recording.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)

@@ -3,10 +3,10 @@
 //!
 //! Pools and graphs rely on the order in which streams run their work. The same rule applies to
 //! every call that records an event, waits for one, or makes the host wait. This rule also applies
-//! to calls that query a stream's capture or retain a context. If a call that orders work fails,
-//! the operation that depends on this order fails with the same error, regardless of the error's
-//! code. A driver may return any error code while the work is still running, so no error may be
-//! ignored on the basis of its code alone.
+//! to calls that query a stream's capture status or retain a context. If a call that orders work
+//! fails, the operation that depends on this order fails with the same error, regardless of the
+//! error's code. A driver may return any error code while the work is still running, so no error
+//! may be ignored on the basis of its code alone.
 //!
 //! If a resource's context is gone, a failure to free the resource is ignored because the resource
 //! no longer exists. Similarly, a failure to wait for a context that is gone is ignored because no
@@ -55,9 +55,9 @@ fn says_gone(code: DriverCode) -> bool {
 }
 
 /// Confirms with another call that a context is gone. This call queries the size of the device's
-/// memory, because every kind of capture allows this query. Every call in a lost context returns
-/// the context's sticky error. If the context cannot be made current, this function checks whether
-/// the device has an active primary context.
+/// memory because every kind of capture allows this query. Every call in a lost context returns the
+/// context's sticky error. If the context cannot be made current, this function checks whether the
+/// device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {
     let asked = match bind(context) {
         Ok(()) => answer("cuMemGetInfo", result::mem_get_info()).map(|_| true),

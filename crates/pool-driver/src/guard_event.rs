@@ -23,10 +23,10 @@ pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
 /// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
-/// it would leak any event that it cannot destroy.
+/// the destructor would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// Identifies a [`GuardEvent`] for as long as the event is alive.
+/// Identifies a [`GuardEvent`] while the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
@@ -42,7 +42,7 @@ impl GuardEvent {
         let entry = QueueEntry::new()?;
         bind(context)?;
         // This function temporarily removes the error of an earlier, unrelated call from the
-        // context, because cudarc would otherwise return this error.
+        // context because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);

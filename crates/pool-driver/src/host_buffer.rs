@@ -34,7 +34,7 @@ pub struct PageLockedMemory {
     context: Arc<CudaContext>,
 }
 
-// SAFETY: this value owns the memory, and any thread may use or free it.
+// SAFETY: this value owns the memory. Any thread may use or free this memory.
 unsafe impl Send for PageLockedMemory {}
 
 impl Resource for PageLockedMemory {
@@ -113,9 +113,9 @@ impl HostBuffer {
     /// Returns the bytes of the buffer. The code that enqueues copies guarantees that none of them
     /// is pending during the borrow.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `self.0.bytes` bytes were allocated and initialized, and they are borrowed
-        // exclusively. The code that enqueues copies guarantees that the device does not access the
-        // bytes during the borrow.
+        // SAFETY: `self.0.bytes` bytes were allocated and initialized. They are borrowed
+        // exclusively through `self`. The code that enqueues copies guarantees that the device does
+        // not access the bytes during the borrow.
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
     }
 

@@ -39,7 +39,7 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // capture_mode: nothing

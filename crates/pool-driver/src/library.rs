@@ -45,8 +45,8 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: only NVIDIA's driver is installed under these library names. Its initializers are
-    // safe to run, because every program that uses CUDA runs them.
+    // SAFETY: only NVIDIA's driver is installed under these library names. The driver's
+    // initializers are safe to run because every program that uses CUDA runs them.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 

@@ -53,7 +53,7 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error. If the driver could not record an event after the copy, each
-    /// later query of the buffer tries again.
+    /// later query of the buffer retries the recording.
     ///
     /// # Safety
     ///
@@ -104,10 +104,10 @@ impl PageLocked {
         self.0.is_free()
     }
 
-    /// Returns `true` if a graph from other code contains a copy that uses this buffer. The graph
-    /// may run this copy at any time. This buffer never becomes free again, so
+    /// Returns `true` if a graph captured by other code contains a copy that uses this buffer. The
+    /// graph may run this copy at any time. This buffer never becomes free again, so
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
-    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) detect such a graph.
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) can detect that a graph contains a copy.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()

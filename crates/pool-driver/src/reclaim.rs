@@ -1,10 +1,10 @@
 //! Describes a pool's attempt to release device memory that other pools hold. A pool makes this
-//! attempt before one of its allocations fails, and the resulting error describes the attempt.
+//! attempt before it reports a failed allocation, and the resulting error describes the attempt.
 
 use std::fmt;
 
-/// The unit, in bytes, in which a [`Reclaim`] counts the memory that pools hold. The sizes of all
-/// blocks are multiples of this unit.
+/// The unit, in bytes, in which a [`Reclaim`] counts the memory that pools hold. Every block's size
+/// is a multiple of this unit.
 const UNIT: usize = 256;
 
 /// The number of pools whose sizes are listed individually.

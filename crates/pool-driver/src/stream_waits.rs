@@ -13,8 +13,9 @@ use crate::captures_under_way::ContextWait;
 /// captured, or if the wait for it fails. If a session in this process is capturing, this function
 /// returns `None` without waiting.
 ///
-/// No session can start a capture during this call, so a stream cannot become captured between the
-/// check and the wait. This function cannot prevent captures that are started outside a session.
+/// No session can start a capture during this call, so no capture of these streams can begin
+/// between the check and the wait. This function cannot prevent captures that are started outside a
+/// session.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

@@ -117,7 +117,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
-// use some bytes of the structure that older versions require to be zero.
+// use some of the structure's bytes that older versions require to be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
@@ -133,7 +133,7 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture.
+/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture status.
 ///
 /// # Safety
 ///
@@ -159,9 +159,9 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 }
 
 /// Returns `true` if an event with timing has been recorded at least once. Most driver calls treat
-/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects such an event:
-/// "if `cuEventRecord()` has not been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is
-/// returned" (driver API, `cuEventElapsedTime`).
+/// an event that was never recorded as completed. Only `cuEventElapsedTime` detects an event that
+/// was never recorded: "if `cuEventRecord()` has not been called on either event, then
+/// `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
 ///
 /// # Errors
 ///

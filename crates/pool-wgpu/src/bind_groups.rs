@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The maximum number of bind groups in the cache. Each bind group occupies about 4.5 KiB, so a
 /// full cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of accepted kernels that each bind group stores.
+/// The maximum number of accepted kernels recorded for each bind group.
 const TRIED: usize = 16;
 /// The index that marks a missing entry.
 const NONE: usize = usize::MAX;
@@ -162,7 +162,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Removes all bind groups that refer to any freed buffer.
+    /// Removes all bind groups that refer to a freed buffer.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -248,7 +248,7 @@ impl<G> Entry<G> {
 /// Returns a hash of a layout and its bound ranges.
 #[inline]
 fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
-    // Fibonacci hashing is sufficient, because users cannot choose identities that collide.
+    // Fibonacci hashing is sufficient because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // An identity is the number of a buffer's first byte. The sum of an identity and an offset
@@ -275,7 +275,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The bits are mixed again, because the map uses the highest and lowest bits of each hash.
+        // The bits are mixed again because the map uses the highest and lowest bits of each hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }

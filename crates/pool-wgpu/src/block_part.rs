@@ -1,4 +1,4 @@
-//! Represents a part of a block, and implements operations on the bytes of the view that covers it.
+//! Represents the part of a block that a view covers, and implements operations on its bytes.
 
 use pool_core::{Element, SlotRef, bytemuck};
 

@@ -42,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference, because the callback lives as long as the
+            // The callback stores only a weak reference because the callback lives as long as the
             // device.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
@@ -62,11 +62,11 @@ impl Calls {
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
         // Accessing a buffer makes wgpu create its thread-local variables. The result of this
-        // access is ignored, because the buffer is not mapped.
+        // access is ignored because the buffer is not mapped.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Returns an error if an earlier call has found the device to be lost. This method does not
+    /// Returns an error if an earlier call has found that the device is lost. This method does not
     /// call wgpu.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Calls {
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
         // wgpu requires error scopes to be popped in reverse order. Out-of-memory errors take
-        // precedence, because a buffer without memory also causes a validation error.
+        // precedence because a buffer without memory also causes a validation error.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
@@ -121,7 +121,7 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. There is no wgpu function for this check. A
+    /// Checks that the queue belongs to the device. wgpu provides no function for this check. A
     /// thread that polls a device also runs the callbacks of the device's queue. If several polls
     /// on this thread run none of the queue's callbacks, the queue belongs to another device.
     ///
@@ -156,7 +156,7 @@ impl Calls {
         Err(WgpuError::OtherQueue)
     }
 
-    /// Requests a buffer with an invalid combination of usages, to find out whether the device is
+    /// Requests a buffer with an invalid combination of usages to find out whether the device is
     /// lost.
     ///
     /// # Errors

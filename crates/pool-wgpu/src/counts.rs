@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of calls of each kind made to wgpu so far by a [`Stream`](crate::Stream). In a steady
-/// state, only `dispatches`, `copies`, and `submissions` increase.
+/// The number of calls of each kind that a [`Stream`](crate::Stream) has made to wgpu so far. In a
+/// steady state, only `dispatches`, `copies`, and `submissions` increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {

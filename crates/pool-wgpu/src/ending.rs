@@ -20,8 +20,8 @@ mod threads {
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// This flag is set if other threads may have left values to drop. It ensures that the mutex is
-    /// locked only when necessary.
+    /// This flag is set if other threads may have left values to drop. The flag ensures that the
+    /// mutex is locked only when necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ mod threads {
         }
     }
 
-    /// Returns an error if an earlier call has found this thread to be ending. This function does
+    /// Returns an error if an earlier call has found that this thread is ending. This function does
     /// not call wgpu.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ mod threads {
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops all values that ended threads have stored.
+    /// Drops all values stored by threads that have ended.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);

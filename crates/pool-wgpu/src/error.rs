@@ -1,12 +1,13 @@
-//! Defines this crate's error type. Each error states the request, the limit, and what the user can
-//! do.
+//! Defines this crate's error type. Each error states the request, the limit, and a possible
+//! remedy.
 
 use std::fmt;
 
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// The reason why the crate could not allocate memory, or could not record, submit, or read work.
+/// An error that explains why memory could not be allocated, or why work could not be recorded,
+/// submitted, or read back.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
@@ -27,7 +28,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// A stream is already in use on this thread. The call was made in the closure of
+    /// A stream is already in use on this thread. The call was made in the closure passed to
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
     /// a stream. During a call, wgpu can run error handlers, callbacks, and log subscribers.
     #[error(
@@ -96,8 +97,8 @@ pub enum WgpuError {
         /// The alignment, in bytes, that the device requires for the offset.
         alignment: u64,
     },
-    /// A writable binding was requested for a part of a view that does not end at a multiple of 4
-    /// bytes. The kernel would also overwrite the first bytes of the following part.
+    /// A writable binding was requested for a part of a view, but the part does not end at a
+    /// multiple of 4 bytes. The kernel would also overwrite the first bytes of the following part.
     #[error(
         "a view that ends at byte {end} of its buffer cannot be bound for writing: the end is \
          rounded up to a multiple of 4 bytes, so the kernel could overwrite the beginning of \
@@ -120,7 +121,7 @@ pub enum WgpuError {
         /// The number of bindings passed.
         given: usize,
     },
-    /// A kernel writes to a binding that was created only for reading.
+    /// A kernel writes to a binding that was created for reading only.
     #[error(
         "the kernel `{kernel}` writes to binding {binding}, which is read-only: pass a writable \
          binding"
@@ -228,7 +229,7 @@ pub enum WgpuError {
         /// The message that wgpu returned.
         message: String,
     },
-    /// wgpu rejected recorded commands at submission, because a resource that they use is mapped or
+    /// wgpu rejected recorded commands at submission because a resource that they use is mapped or
     /// has been destroyed. The error affects either all commands recorded by one
     /// [`Stream::record`](crate::Stream::record) closure or all commands between two such closures.
     /// All other commands are executed. Each thread that recorded any of the rejected commands

@@ -12,8 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State used by one thread at a time, together with notes that other threads leave for its next
-/// user.
+/// State that only one thread uses at a time, and the notes that other threads leave for the
+/// state's next user.
 #[derive(Debug)]
 pub(crate) struct ExclusiveState<S> {
     guarded: Mutex<Guarded<S>>,
@@ -158,7 +158,7 @@ impl<S> Drop for Barred<'_, S> {
 }
 
 /// Returns a number that identifies the calling thread. The number of a thread that has ended is
-/// never used again.
+/// never reused.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs cannot detect the mistakes in `others`, because they do not copy
-        // views or fill parts of views.
+        // The random programs cannot detect the mistakes in `others`, because these programs do not
+        // copy views or fill parts of views.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -261,8 +261,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The test case itself must detect the mistake. Detection by the checks that run after
-            // the test case is not sufficient.
+            // The test case itself must detect the mistake. The checks that run after the test case
+            // must not be the only ones that detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

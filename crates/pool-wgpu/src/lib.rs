@@ -63,7 +63,7 @@
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: a module may import only the modules that its row lists after the colon. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The backend of pools whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates
+/// The backend for pools whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates
 /// a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wgpu;
@@ -22,7 +22,7 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
-    /// The number of rejected batches at the time of the buffer's last check.
+    /// The number of batches that wgpu had rejected when the buffer was last checked.
     checked: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl Allocation {
     /// Reserves numbers for a new buffer's bytes and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // At most 2⁴⁸ numbers are reserved, because no device has memory for a larger buffer.
+        // At most 2⁴⁸ numbers are reserved because no device has memory for a larger buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }

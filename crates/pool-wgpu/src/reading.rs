@@ -101,9 +101,9 @@ impl Mapping {
         }
     }
 
-    /// Returns `true` if the contents have arrived. The method also queries the buffer, because
-    /// wgpu maps a buffer before it runs the callback. Another callback may call this method after
-    /// the buffer has been mapped but before its own callback runs.
+    /// Returns `true` if the contents have arrived. The method also queries the buffer because wgpu
+    /// maps a buffer before it runs the callback. Another callback may call this method after the
+    /// buffer has been mapped but before its own callback runs.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),

@@ -2,8 +2,8 @@
 //! device has finished using it.
 //!
 //! The CUDA crates record an event on the stream to detect when a staging buffer is no longer in
-//! use. For the same purpose, this crate maps the buffer. A buffer is unmapped while the device
-//! uses it. When wgpu has mapped the buffer again, it runs a callback.
+//! use. This crate instead maps the buffer to detect when it is no longer in use. A buffer is
+//! unmapped while the device uses it. When wgpu has mapped the buffer again, it runs a callback.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ const CHUNK: u64 = 1 << 16;
 pub(crate) const PIECE: u64 = 1 << 24;
 /// The maximum number of idle buffers. Any additional buffer that becomes idle is dropped.
 const KEPT: usize = 32;
-/// wgpu requires the offset of a mapped range to be a multiple of this number of bytes.
+/// wgpu requires a mapped range's offset to be a multiple of this value, in bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
 /// A staging buffer's copy direction.
@@ -132,8 +132,8 @@ impl Uploads {
     }
 
     /// Copies bytes into a staging buffer, from which one of the batch's commands can copy them.
-    /// Returns the buffer and the bytes' offset in it. The number of bytes must be a multiple of 4
-    /// and must not exceed [`PIECE`].
+    /// Returns the buffer and the offset of the bytes within the buffer. The number of bytes must
+    /// be a multiple of 4 and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Implements a pool's context, which consists of a device, its queue, and the recorded commands in
-//! order.
+//! Implements a pool's context, which consists of a device, its queue, and an ordered list of
+//! recorded commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::recorder::{Recording, record_apart};
 use crate::setup::Setup;
 use crate::staging::{CopyDirection, IdleBuffers};
 
-/// A device and its queue, together with the order of all commands. Fills, copies, and dispatches
-/// are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
+/// A device, its queue, and an ordered list of recorded commands. Fills, copies, and dispatches are
+/// recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
-/// Recorded commands are submitted when there are 512 of them, when a view is read, or when
-/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed if the last clone
-/// and the last pool of a stream are dropped. A thread that is ending cannot free buffers. The
+/// Recorded commands are submitted when their number reaches 512, when a view is read, or when
+/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed once the stream's
+/// last clone and last pool have been dropped. A thread that is ending cannot free buffers. The
 /// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
@@ -40,8 +40,8 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// pool's memory. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
-/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before the
-///   view is used again.
+/// - Call [`submit`](Self::submit) before you submit your own work, and submit your work before you
+///   use the same views again.
 /// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which
 ///   submits them after the recorded commands.
 ///
@@ -52,20 +52,19 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// submission, allocation, or read. A browser reports errors later and only to the device's own
 /// handler.
 ///
-/// A call to a stream may run user code on the same thread. User code includes the closure of
-/// [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user code
-/// calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside the
-/// closure of `record`, a call from user code to a second stream also fails with `Reentered` if
-/// another thread is using that stream. User code may acquire arrays, so pools may allocate and
-/// free blocks during a call. A call from another thread blocks until the running call has
-/// returned.
+/// A call to a stream may run user code on the same thread. User code includes the closure passed
+/// to [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user
+/// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. Outside
+/// the closure passed to `record`, a call from user code to a second stream also fails with
+/// `Reentered` if another thread is using that stream. User code may acquire arrays, so pools may
+/// allocate and free blocks during a call. A call from another thread blocks until the running call
+/// has returned.
 ///
 /// # Several threads
 ///
-/// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However,
-/// some mistakes are detected only when a thread submits the batch; such a mistake affects the
-/// whole batch. Every other thread that recorded commands in a rejected batch receives the error
-/// from its next call.
+/// If wgpu rejects a call, only that call fails, and all other commands stay recorded. However, a
+/// mistake that is detected only when a thread submits the batch affects the whole batch. Every
+/// other thread that recorded commands in a rejected batch receives the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -77,7 +76,7 @@ struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
     /// The recorded commands, which one thread uses at a time. Threads store the identities of
-    /// freed buffers for the next user of the commands.
+    /// freed buffers for the next thread that uses the commands.
     recording: ExclusiveState<Recording>,
 }
 
@@ -190,7 +189,8 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the number of calls of each kind made to wgpu so far by all clones of the stream.
+    /// Returns the number of calls of each kind that all clones of the stream have made to wgpu so
+    /// far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
@@ -340,7 +340,7 @@ impl Stream {
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because it is user code that may use the
+        // The iterator runs before the stream is locked because it is user code that may use the
         // stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
@@ -390,7 +390,7 @@ impl Stream {
         &self.shared.setup
     }
 
-    /// Starts a copy of a buffer's bytes to the host, as elements of type `T`.
+    /// Starts copying a buffer's bytes to the host as elements of type `T`.
     pub(crate) fn read<T>(
         &self,
         allocation: &Allocation,

@@ -1,4 +1,4 @@
-//! Allows tests in a browser to wait, even though the event loop must run and no code may block.
+//! Allows browser tests to wait, although code in a browser must not block the event loop.
 //!
 //! The browser tests are built with `--cfg pool_browser_tests`. During these tests, JavaScript
 //! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has

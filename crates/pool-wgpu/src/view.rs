@@ -68,9 +68,9 @@ impl<'s, T> BufferViewMut<'s, T> {
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
-        // therefore stays allocated while a copy of the part is borrowed. No view and no part of a
-        // view exists after `'s` has ended, and only views use the part. Views stay on the pool's
-        // thread, because a reference to a slot is not `Send`.
+        // therefore stays allocated while a copy of the part is borrowed. No view or part of a view
+        // exists after `'s` has ended, and only views use the part. Views stay on the pool's thread
+        // because a reference to a slot is not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -116,9 +116,9 @@ impl<'s, T> BufferView<'s, T> {
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` contains `block` during `'s`. The block
-        // therefore stays allocated while a copy of the part is borrowed. No shared view and no
-        // part of a shared view exists after `'s` has ended, and only views use the part. Views
-        // stay on the pool's thread, because a reference to a slot is not `Send`.
+        // therefore stays allocated while a copy of the part is borrowed. No shared view or part of
+        // a shared view exists after `'s` has ended, and only views use the part. Views stay on the
+        // pool's thread because a reference to a slot is not `Send`.
         let part = unsafe { BlockPart::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }

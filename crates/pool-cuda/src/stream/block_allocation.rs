@@ -1,5 +1,5 @@
-//! Allocates and frees the blocks of a pool in stream order. The memory comes from the pool's
-//! device or from a block source.
+//! Allocates and frees a pool's blocks in stream order. The memory comes from the pool's device or
+//! from a block source.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;

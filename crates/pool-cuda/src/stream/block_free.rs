@@ -1,5 +1,5 @@
-//! Frees a pool's blocks after all of their uses. If a capture is active or the driver refuses to
-//! free a block, the block is freed later.
+//! Frees each of a pool's blocks after all uses of the block. If a capture is active or the driver
+//! refuses to free a block, the block is freed later.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -48,10 +48,10 @@ pub(crate) unsafe fn free_block(
 /// stream is being captured. During a capture, a free would become a node in the graph.
 ///
 /// The pool itself stores the blocks whose frees are deferred, and does not add them to the
-/// process's queue of deferred frees. Each free reads the pool's list of other streams, which no
-/// other thread may access. The pool retries deferred frees whenever it allocates, frees, or trims
-/// memory, and stores the errors from failed attempts. Dropping the pool adds its remaining blocks
-/// to the process's queue as [`OrphanBlocks`].
+/// process's queue of deferred frees. Each free reads the pool's list of other streams, which only
+/// the pool's thread may access. The pool retries deferred frees whenever it allocates, frees, or
+/// trims memory, and stores the errors from failed attempts. Dropping the pool adds its remaining
+/// blocks to the process's queue as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,

@@ -5,9 +5,10 @@
 use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
-/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses in place of the
-/// device. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source allocates
-/// without calling the driver, so the pool can allocate while its stream is being captured.
+/// A source of memory that a [`DeviceStream`](crate::DeviceStream)'s pool uses instead of the
+/// device's memory. See [`DeviceStream::from_source`](crate::DeviceStream::from_source). A source
+/// allocates without calling the driver, so the pool can allocate while its stream is being
+/// captured.
 ///
 /// A crate that owns captures, such as `pool-graph`, implements this trait. The scopes of a pool
 /// with a source work like any other scopes.
@@ -32,9 +33,9 @@ pub unsafe trait BlockSource: Send + 'static {
     /// pools only if the pools have the same owner.
     fn owner(&self) -> u64;
 
-    /// Returns `true` if the returned addresses do not refer to real memory because enqueued work
-    /// never runs. With a dry source, the pool skips all fills and copies, and returns pointers
-    /// only for its own stream.
+    /// Returns `true` if enqueued work never runs and the returned addresses do not refer to real
+    /// memory. With a dry source, the pool skips all fills and copies, and returns pointers only
+    /// for its own stream.
     fn is_dry(&self) -> bool;
 
     /// Returns `true` if the pool's stream is captured throughout the pool's lifetime. A pool with
@@ -45,7 +46,7 @@ pub unsafe trait BlockSource: Send + 'static {
         true
     }
 
-    /// Allocates `bytes` bytes and returns their address, a multiple of 256.
+    /// Allocates `bytes` bytes and returns their address, which is a multiple of 256.
     ///
     /// # Errors
     ///
@@ -69,16 +70,16 @@ pub unsafe trait BlockSource: Send + 'static {
     /// Returns [`CudaError::Capturing`] if the stream must not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Keeps a function's module loaded, because the pool is about to capture a launch of the
-    /// function. A graph's nodes do not keep the module loaded. If the graph is launched after the
-    /// module has been unloaded, the process crashes. Storing a clone of the function is sufficient
-    /// to keep the module loaded. The pool does not call this method if the source is not captured.
-    /// A source that cannot keep the module loaded must cause the capture to fail.
+    /// Keeps a function's module loaded before the pool captures a launch of the function. A
+    /// graph's nodes do not keep the module loaded. If the graph is launched after the module has
+    /// been unloaded, the process crashes. Storing a clone of the function is sufficient to keep
+    /// the module loaded. The pool does not call this method if the source is not captured. A
+    /// source that cannot keep the module loaded must cause the capture to fail.
     fn keep_function(&self, function: &CudaFunction);
 
-    /// Enqueues a copy of these bytes on the pool's stream. The bytes contain either the elements
-    /// of a fill or a shape. Every launch of the captured graph performs the copy again, so the
-    /// source must retain the bytes. If the source is dry, this method does nothing.
+    /// Enqueues a copy of the given bytes on the pool's stream. The bytes contain either the
+    /// elements of a fill or a shape. Every launch of the captured graph performs the copy again,
+    /// so the source must retain the bytes. If the source is dry, this method does nothing.
     ///
     /// # Errors
     ///

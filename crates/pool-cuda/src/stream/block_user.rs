@@ -53,8 +53,8 @@ impl BlockUser {
     /// Registers a stream that was passed as an `Arc`, and creates a user for it.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The pool may wait for this user on another thread. On that thread, the same handle
-            // may refer to a different stream.
+            // The pool may wait for this user on another thread. The same handle may refer to a
+            // different stream on the other thread.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         register_stream(stream);

@@ -52,8 +52,8 @@ impl BlockUses {
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first entry, from number `from` on, that `is_wanted` accepts. The method returns
-    /// a copy of the entry and its number.
+    /// Returns the first entry that `is_wanted` accepts, starting at number `from`. The method
+    /// returns the entry's number and a copy of the entry.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,7 +63,7 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first entry, from number `from` on, that `is_wanted` accepts.
+    /// Returns the number of the first entry that `is_wanted` accepts, starting at number `from`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);

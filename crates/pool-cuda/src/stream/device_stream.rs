@@ -56,7 +56,7 @@ pub struct DeviceStream {
     /// freed when the pool is dropped. The entry is `None` only while the stream is being dropped.
     entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The first error from a call that could not return it.
+    /// The first error that a call could not return.
     pending_error: Cell<Option<CudaError>>,
     /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
@@ -99,7 +99,7 @@ impl TryFrom<Arc<CudaStream>> for DeviceStream {
 }
 
 impl DeviceStream {
-    /// Wraps a stream that other code has created. The pool's memory comes from the device of the
+    /// Wraps a stream created by other code. The pool's memory comes from the device of the
     /// stream's context.
     ///
     /// # Errors
@@ -207,8 +207,8 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Sets the stream that the calling thread uses on the device of `stream`. All pools that the
-    /// thread later creates on this device use this stream.
+    /// Sets the stream that the calling thread uses on `stream`'s device. All pools that the thread
+    /// later creates on this device use this stream.
     ///
     /// # Errors
     ///
@@ -248,10 +248,10 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the first error from a call that could not return it. Calls that free or
-    /// trim memory, or that request pointers through cudarc's traits, cannot return errors. If
-    /// several errors have occurred since the last call to this method, it returns the first one.
-    /// Later calls to this method do not return the same error again.
+    /// Removes and returns the first error that a call could not return. Calls that free or trim
+    /// memory, or that request pointers through cudarc's traits, cannot return errors. If several
+    /// errors have occurred since the last call to this method, it returns the first one. Later
+    /// calls to this method do not return the same error again.
     #[must_use]
     pub fn take_pending_error(&self) -> Option<CudaError> {
         self.pending_error.take()
@@ -273,7 +273,8 @@ impl DeviceStream {
     ///
     /// Before the pool reuses a block, it also waits automatically for the other streams that use
     /// the block. Call this method before a capture, or a section of a capture, ends. Before a
-    /// capture can end, all of its other streams must have joined the stream on which it began.
+    /// capture can end, all other captured streams must have joined the stream on which the capture
+    /// began.
     ///
     /// # Errors
     ///
@@ -366,7 +367,7 @@ impl DeviceStream {
         }
     }
 
-    /// Stores an error from a call that cannot return it. Only the first error is stored.
+    /// Stores an error that the failed call cannot return. Only the first error is stored.
     pub(crate) fn keep_pending_error(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.pending_error.get().unwrap_or(error);
@@ -388,8 +389,8 @@ impl Drop for DeviceStream {
             return;
         }
         // No view that could use a shape still exists, because views borrow from the pool. All work
-        // that used a shape was enqueued on this stream or is ordered before later work on it. When
-        // the pool freed the views' slots, it ordered all work that used their shapes.
+        // that used a shape was enqueued on this stream or is ordered before later work on this
+        // stream. When the pool freed the views' slots, it ordered all work that used their shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -29,8 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Each change moves all events out of the cell and back, and no
-/// user code runs during the change.
+/// The events of one pool's guards. Each change moves all events out of the cell and back into it,
+/// and no user code runs during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -63,9 +63,9 @@ impl Bytes {
 }
 
 impl GuardEvents {
-    /// Creates an event for the guard of a view of these bytes. Returns `None` if the maximum
-    /// number of events already exists for the unit that contains these bytes. The method also
-    /// returns `None` if cudarc does not record its guards' events.
+    /// Creates an event for a guard returned by a view of these bytes. Returns `None` if the
+    /// maximum number of events already exists for the unit that contains these bytes. The method
+    /// also returns `None` if cudarc does not record its guards' events.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -1,6 +1,6 @@
-//! Tracks this process's pools that hold device memory. Before an allocation fails, a pool waits
-//! for pending frees and releases the blocks of the thread's idle pools. The error from a failed
-//! allocation states how much memory the pools hold.
+//! Tracks this process's pools that hold device memory. Before a pool reports a failed allocation,
+//! it waits for pending frees and releases the blocks of the thread's idle pools. The error from a
+//! failed allocation states how much memory the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -35,9 +35,9 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
     HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
-/// the first call has an effect. The `pool-facade` crate passes the function that trims its
-/// thread-local pools.
+/// Sets the function that trims the calling thread's idle pools before a failed allocation is
+/// reported. Only the first call has an effect. The `pool-facade` crate passes the function that
+/// trims its thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
@@ -49,7 +49,7 @@ impl Holder {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool until the last reference to its data is dropped.
+    /// Registers the pool, which stays registered until the last reference to its data is dropped.
     ///
     /// # Errors
     ///

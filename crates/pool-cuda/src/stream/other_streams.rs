@@ -1,12 +1,12 @@
-//! Orders the other streams that use a pool's memory without relying on destructors.
+//! Orders the other streams that use a pool's memory, and does not rely on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
 //! armed slot is next acquired, the pool first completes the slot's pending work. Before the block
 //! is reused, freed, or used on the pool's stream, the pool records an event on the other stream.
 //! The pool's own stream then waits for this event. The event covers all work enqueued on the other
-//! stream by that time. The order therefore does not depend on whether a guard or a view was
-//! dropped or forgotten.
+//! stream before the event was recorded. The order therefore does not depend on whether a guard or
+//! a view was dropped or forgotten.
 //!
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use (see
 //! [`GuardEvents`]). If the guard was forgotten, the host waits for all work in the context.
@@ -14,8 +14,8 @@
 //! Until the block is reused or freed, the pool remembers each use, because other code may still
 //! enqueue work with the returned pointer. The pool removes a recorded use sooner in two cases:
 //!
-//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and waited for
-//!   the stream *after* counting the references.
+//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]) and waited for
+//!   the stream *after* it had counted the references.
 //! - An event was recorded at the end of the use, and the pool has waited for it.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
@@ -41,7 +41,7 @@ use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
 use crate::stream::stream_questions::StreamQuestions;
 
-/// The other streams that use the blocks of one pool.
+/// The other streams that use one pool's blocks.
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
@@ -83,7 +83,7 @@ impl OtherStreams {
     }
 
     /// Returns `true` if no other stream uses any block. This check is the only cost of ordering in
-    /// most pools, because no other stream uses their blocks.
+    /// most pools because no other stream uses their blocks.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -130,10 +130,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, for a pointer returned
-    /// together with one of cudarc's guards. If the stream is unknown to the pool, this method
-    /// returns an event for the guard. cudarc records this event when the guard is dropped after
-    /// the use.
+    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, but for a pointer that is
+    /// returned with a cudarc guard. If the stream is unknown to the pool, this method returns an
+    /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -155,9 +154,8 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records that a stream uses a block after an attempt to order the streams with an event has
-    /// failed. The host first waits for the pool's stream and for all other streams that use the
-    /// block.
+    /// Records that a stream uses a block if the streams could not be ordered with an event. The
+    /// host first waits for the pool's stream and for all other streams that use the block.
     ///
     /// # Errors
     ///
@@ -312,8 +310,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // This call makes the context of the pool's stream current again. Waiting for a stream in
-        // another context, or dropping such a stream, may have made another context current.
+        // This call makes the context of the pool's stream current again. Waiting for or dropping a
+        // stream in another context may have changed the current context.
         bind(own.context())
     }
 
@@ -374,7 +372,7 @@ impl OtherStreams {
     }
 }
 
-/// The part of a user's work for which a stream has waited.
+/// The part of a user's work that a stream has waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
     /// The work that the user enqueued before the wait.
@@ -429,8 +427,8 @@ fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<Capture
 }
 
 /// Makes `own` wait for a stream in another context. The event is created in the context of
-/// `stream`, because a stream can record only events that belong to its own context. A stream in
-/// any other context can wait for this event.
+/// `stream` because a stream can record only events that belong to its own context. A stream in any
+/// other context can wait for this event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

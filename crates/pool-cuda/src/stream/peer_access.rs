@@ -1,5 +1,5 @@
 //! Gives one device's kernels access to the memory of another device's pools. One driver call
-//! enables this access. The choice of call depends on how the memory was allocated.
+//! enables this access. The required call depends on how the memory was allocated.
 
 use std::sync::Arc;
 

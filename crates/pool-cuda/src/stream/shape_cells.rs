@@ -64,7 +64,7 @@ impl ShapeCells {
         &self,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
     ) -> Result<Address, CudaError> {
-        // The first cell's bit is clear, because that cell is in use. All other cells are free.
+        // The first cell's bit is clear because that cell is in use. All other cells are free.
         let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
@@ -72,7 +72,7 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Removes and returns all slabs, so that they can be freed. No code may use a shape after this
+    /// Removes and returns all slabs so that they can be freed. No code may use a shape after this
     /// call.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())

@@ -5,9 +5,9 @@
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
-//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module merely selects a buffer
-//! for each copy. The pool creates a small number of buffers, each on its first use. If all buffers
-//! are in use, a copy waits for one of them.
+//! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module only selects a buffer for
+//! each copy. The pool creates a small number of buffers, each on its first use. If all buffers are
+//! in use, a copy waits for one of them.
 //!
 //! A copy moves its buffer out of the array while using it. If user code, such as an allocator
 //! hook, starts another copy in the meantime, that copy uses a different buffer.
@@ -64,8 +64,8 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: no copy uses the buffer, which contains this part of the bytes. The caller
-            // guarantees that the range at `to` may be written.
+            // SAFETY: the buffer contains this part of the bytes, and no other copy uses it. The
+            // caller guarantees that the range at `to` may be written.
             unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
         }
@@ -98,8 +98,8 @@ impl Staging {
         for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
             copy.copy_from_slice(element);
         }
-        // SAFETY: no copy uses the buffer, which contains `bytes` bytes. The caller guarantees that
-        // the range at `to` may be written.
+        // SAFETY: the buffer contains `bytes` bytes, and no other copy uses it. The caller
+        // guarantees that the range at `to` may be written.
         unsafe { buffer.copy_to_device(to, bytes, stream) }?;
         Ok(count)
     }
@@ -121,8 +121,8 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: no copy uses the buffer, which is at least as large as this part. The
-                // caller guarantees that the range at `from` may be read.
+                // SAFETY: the buffer is at least as large as this part, and no other copy uses it.
+                // The caller guarantees that the range at `from` may be read.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
@@ -154,8 +154,9 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Waits for the copies that use the buffer at an index and returns the buffer. If a graph from
-    /// other code contains a copy that uses this buffer, this method returns a different buffer.
+    /// Waits for the copies that use the buffer at an index and returns the buffer. If a graph
+    /// captured by other code contains a copy that uses this buffer, this method returns a
+    /// different buffer.
     fn free_at(
         &self,
         index: usize,
@@ -245,8 +246,8 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // If a graph from other code may use the buffer, the buffer is leaked because the graph
-        // contains its address.
+        // If a graph captured by other code may use the buffer, the buffer is leaked because the
+        // graph still contains its address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

@@ -13,7 +13,7 @@ use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
-/// The block whose stream cudarc queried last, and the number of consecutive queries of that
+/// The block whose stream cudarc last queried, and the number of consecutive queries for that
 /// stream. The value is `None` after the pool has returned a pointer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);

@@ -77,8 +77,7 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     STREAMS.try_with(is_here).unwrap_or(true)
 }
 
-/// Sets the stream that the thread uses on the device of `stream` (see
-/// `DeviceStream::set_for_thread`).
+/// Sets the stream that the thread uses on `stream`'s device (see `DeviceStream::set_for_thread`).
 pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     refuse_per_thread(&stream)?;
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;

@@ -1,4 +1,4 @@
-//! Defines the type of a block of device memory.
+//! Defines the type that represents a block of device memory.
 
 use std::ptr::{NonNull, without_provenance_mut};
 

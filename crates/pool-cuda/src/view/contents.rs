@@ -31,8 +31,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
-        // all uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
+        // uses of the range on other streams.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
@@ -99,8 +99,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
-        // all uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
+        // uses of the range on other streams.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
@@ -118,8 +118,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
-        // all uses of the range on other streams.
+        // SAFETY: the range belongs to this view. `join` has ordered the pool's stream after all
+        // uses of the range on other streams.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
@@ -149,8 +149,8 @@ macro_rules! both_kinds {
             /// waits for all work enqueued so far on the pool's stream, and on the other streams
             /// that use the memory.
             ///
-            /// The elements must implement [`PodElement`], because a kernel may have written any
-            /// bit pattern.
+            /// The elements must implement [`PodElement`] because a kernel may have written any bit
+            /// pattern.
             ///
             /// # Errors
             ///
@@ -168,7 +168,7 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream
+                // SAFETY: the range belongs to this view. `join` has ordered the pool's stream
                 // after all uses of the range on other streams.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }

@@ -52,17 +52,17 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
 /// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
 /// stream's context. The pool cannot wait while a `pool-graph` session is capturing, so the next
-/// use of the memory then fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
-/// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) returns the
-/// reason. The driver rejects copies and fills at address 0, so cudarc's copy and fill methods
-/// return an error. Libraries that pass the address to kernels, such as cuBLAS, do not receive an
-/// error. A kernel that accesses address 0 faults and makes the CUDA context unusable. For
-/// libraries that pass the address to kernels, use [`on`](DeviceView::on) or
-/// [`record_use`](crate::record_use), which return the error directly.
+/// [`DeviceStream::take_pending_error`](crate::DeviceStream::take_pending_error) returns the error.
+/// The driver rejects copies and fills at address 0, so cudarc's copy and fill methods return an
+/// error. Libraries that pass the address to kernels, such as cuBLAS, do not receive an error. A
+/// kernel that accesses address 0 faults and makes the CUDA context unusable. For libraries that
+/// pass the address to kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use),
+/// which return the error directly.
 ///
-/// The elements must implement [`PodElement`], because cudarc may read uninitialized bytes through
+/// The elements must implement [`PodElement`] because cudarc may read uninitialized bytes through
 /// the pointer. For example, memory acquired during a capture stays uninitialized until the graph
 /// runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///

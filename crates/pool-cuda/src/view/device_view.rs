@@ -19,10 +19,10 @@ use crate::view::region::Region;
 /// device. You can pass the view directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)). For a kernel on another stream, pass `view.on(&stream)?` (see
 /// [`on`](Self::on)). A graph captured by cudarc does not keep alive the memory that its nodes use,
-/// and cudarc's `launch` method does not check that this memory still exists. Nor does such a graph
-/// keep cudarc's own slices alive. Launch a graph that uses views only while the views are alive.
-/// Alternatively, capture the graph with `pool-graph`, because its graphs own their memory. To pass
-/// a view to a type from another crate, use the raw address:
+/// and cudarc's `launch` method does not check that this memory still exists. A graph captured by
+/// cudarc does not even keep cudarc's own slices alive. Launch a graph that uses views only while
+/// the views are alive. Alternatively, capture the graph with `pool-graph`, whose graphs own their
+/// memory. To pass a view to a type from another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -83,7 +83,7 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must contain `block`. The first `length` elements of type `T` in `block`
+    /// `slot` must contain `block` during `'s`. The first `length` elements of type `T` in `block`
     /// must be valid, and no other code may access them during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {

@@ -1,9 +1,9 @@
 //! Fills device memory on the pool's stream. A fill repeatedly writes one element.
 //!
 //! **During a capture**, the element's size and the length determine which nodes a fill adds. The
-//! element's value never affects the choice of nodes. An update of the graph may change "both the
-//! value and pointer address" of a memset node. However, "changing other aspects of the memset
-//! (width, height, element size or pitch) may cause the update to be rejected" (driver API,
+//! element's value never affects the choice of nodes. A graph update may change "both the value and
+//! pointer address" of a memset node. However, "changing other aspects of the memset (width,
+//! height, element size or pitch) may cause the update to be rejected" (driver API,
 //! `cuGraphExecMemsetNodeSetParams`). An update cannot change the number of nodes or their kinds.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
@@ -11,7 +11,7 @@
 //! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! Each copy on the device doubles the number of elements that the fill has written. A unit
+//! Each copy on the device doubles the number of elements that the fill has written so far. A unit
 //! consists of 4, 2, or 1 bytes, whichever is the largest size that divides the element size. If a
 //! graph is captured without a session, the fill writes the first element with one memset for each
 //! unit. A graph captured without a session cannot keep host memory alive. A fill never uses
@@ -148,8 +148,8 @@ impl Repetition<'_> {
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: the source and the target are within the range. They are disjoint, because
-            // the source ends where the target begins.
+            // SAFETY: the source and the target are within the range. They are disjoint because the
+            // source ends where the target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }

@@ -1,6 +1,6 @@
-//! Implements the part that all view types share. This part consists of an address in a slot's
-//! block and a reference to the slot. Through its slot, a view accesses the pool's stream and the
-//! other streams that use the pool's blocks.
+//! Implements the part of a view that is common to all view types. The common part consists of an
+//! address in a slot's block and a reference to the slot. Through its slot, a view accesses the
+//! pool's stream and the other streams that use the pool's blocks.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when dropped. The pool returns this guard for its own stream, because
-/// that stream needs no event. The pool also returns this guard for streams that it keeps alive,
+/// A guard that does nothing when dropped. The pool returns this guard for its own stream because
+/// that stream needs no event. The pool also returns this guard for streams that it keeps alive
 /// because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
@@ -26,7 +26,7 @@ const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of these bytes is in use, and no guard from any such view exists.
+    /// No other view of these bytes is in use, and no guard that such a view returned still exists.
     Exclusive,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum ViewAccess {
 ///
 /// A region is used only inside a view, before the view's lifetime `'s` has ended. The region's
 /// slot is therefore still acquired, and its block has not been replaced. A region can be used only
-/// on the pool's thread, because a [`SlotRef`] is not `Send`.
+/// on the pool's thread because a [`SlotRef`] is not `Send`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -72,9 +72,9 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes whose uses are ordered together with the uses of this region. In a slot,
-    /// the pool orders all uses of the slot's block together. In a stack, the pool orders only the
-    /// uses of the region's own bytes.
+    /// Returns the bytes that the pool orders as one unit when this region is used. In a slot, the
+    /// pool orders all uses of the slot's block together. In a stack, the pool orders only the uses
+    /// of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -235,7 +235,7 @@ impl Region {
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
         // An allocator hook may have made another context current while the pool recorded the use.
-        // The stream's context must be current, because cudarc will use the stream's raw handle
+        // The stream's context must be current because cudarc will use the stream's raw handle
         // next.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
@@ -265,8 +265,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for work on the pool's own stream if events could not order the other
-    /// streams.
+    /// Returns the address for work on the pool's own stream after events have failed to order the
+    /// other streams.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();

@@ -62,7 +62,8 @@ impl ShapeDescriptor {
 /// Acquires a cell from the pool's memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // If this allocation fails, the pool does not retry it after freeing its idle blocks.
+        // The pool cannot free its idle blocks and retry this allocation, so this attempt is the
+        // last one.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

@@ -28,8 +28,8 @@ pub(super) struct Batch {
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure passed to `record`, or the stream's own commands between two such
-/// closures.
+/// The commands recorded by one closure passed to `record`, or the stream's own commands between
+/// two such closures.
 ///
 /// Each submission uses a separate call, which takes 12 to 14 µs on lavapipe. A single call for all
 /// submissions would take only 1 µs per submission. However, if wgpu 30 rejected one submission, it
@@ -55,8 +55,8 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// The errors from rejected batches. The errors are stored for threads whose commands were
-/// submitted by another thread.
+/// The errors from rejected batches. These errors belong to threads whose commands another thread
+/// submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 

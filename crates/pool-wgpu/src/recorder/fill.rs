@@ -13,13 +13,13 @@ pub(super) const PATTERN_BYTES: usize = 192;
 const HEAD_BYTES: usize = 16;
 /// The number of invocations in each workgroup of the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The maximum number of bytes that a dispatch binds if the buffer is large. This limit ensures
-/// that all offsets fit in 32 bits.
+/// The maximum number of bytes of a large buffer that one dispatch binds. This limit ensures that
+/// all offsets fit in 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
 
-/// The range of a buffer that one dispatch of the stream's own kernels binds.
+/// The part of a buffer that is bound by one dispatch of the stream's own kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// The offset of the range's start within the buffer, in bytes.
@@ -34,7 +34,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
+    /// returns.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,

@@ -30,7 +30,8 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A scratch buffer for copies within a buffer that is too large for one binding.
+    /// A scratch buffer for copies within one buffer, used if the buffer is too large for a single
+    /// binding.
     scratch: Option<Allocation>,
     /// The number of batches that wgpu has rejected. Each block is checked on its first use after
     /// wgpu has rejected a batch.
@@ -73,8 +74,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder, and drops the bind groups whose buffers were freed since the recording
-    /// was last used.
+    /// Creates a recorder, and drops the bind groups whose buffers have been freed since the
+    /// recording was last used.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {

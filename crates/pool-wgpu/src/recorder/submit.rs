@@ -82,9 +82,9 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, as for a [`Submission`]. If
-    /// a callback panics after the commands have been submitted, this method returns the panic's
-    /// payload.
+    /// Submits one of the user's command buffers with a separate call, in the same way as a
+    /// [`Submission`]. If a callback panics after the commands have been submitted, this method
+    /// returns the panic's payload.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));

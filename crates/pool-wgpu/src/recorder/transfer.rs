@@ -1,4 +1,4 @@
-//! Uploads bytes from the host, ordered with the recorded commands, and downloads bytes to the
+//! Uploads bytes from the host in order with the recorded commands, and downloads bytes to the
 //! host.
 
 use super::Recorder;
@@ -20,7 +20,7 @@ impl Recorder<'_> {
     /// # Errors
     ///
     /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory. The method also returns
-    /// those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch) returns.
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
