@@ -28,13 +28,13 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block type of an adaptor's inner backend, also used by the adapted backend.
+/// The block type shared by an adaptor's inner backend and the adapted backend.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view type of an adaptor's inner backend, also used by the adapted backend.
+/// The exclusive view type shared by an adaptor's inner backend and the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type of an adaptor's inner backend, also used by the adapted backend.
+/// The shared view type used by both an adaptor's inner backend and the adapted backend.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
@@ -316,7 +316,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 }
 
-// SAFETY: the blocks belong to the inner backend, and an adaptor does not change their addresses.
+// SAFETY: an adaptor does not change the addresses of the inner backend's blocks.
 unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)

@@ -1,6 +1,7 @@
 //! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
 //! The ledger also determines which future allocations the test refuses. A backend under test asks
-//! the ledger before each allocation and reports every block that it allocates or frees.
+//! the ledger for permission before each allocation and reports every block that it allocates or
+//! frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -113,7 +114,7 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. The code that runs a case checks that no fault was recorded.
+/// A misuse of a block. The code that runs a test case checks that no fault was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -123,7 +124,7 @@ pub enum Fault {
         /// The address of the freed memory.
         address: usize,
     },
-    /// A freed block's size differs from its allocated size.
+    /// A block was freed with a size other than its allocated size.
     OtherBytes {
         /// The address of the block.
         address: usize,
@@ -150,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The block's size in bytes.
         bytes: usize,
-        /// The offset, from the start of the block, at which the access would have ended.
+        /// The offset from the start of the block to the end of the attempted access.
         end: usize,
     },
 }

@@ -1,8 +1,8 @@
 //! Exports arrays in CUDA device memory as tensors and imports such tensors.
 //!
-//! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
-//! consumer's stream waits for the array's stream when an array is exported. The caller of an
-//! import specifies the stream on which the elements become ready.
+//! DLPack has no field for a stream, so the producer and the consumer must agree on one. When an
+//! array is exported, the consumer's stream waits for the array's stream. The caller of an import
+//! specifies the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -126,7 +126,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the tensor's axis lengths. The slice is empty for a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape

@@ -1,7 +1,6 @@
 //! Test cases for long arrays. Filling, zeroing, copying, writing, and reading must reach the last
 //! element of a long array. The array sizes are close to powers of two, and the longest array is
-//! one element larger than a mebibyte. Each element of an array has a size of 1, 2, 4, 8, 12, or 16
-//! bytes.
+//! one element larger than a mebibyte. Each array element is 1, 2, 4, 8, 12, or 16 bytes in size.
 
 use pool_core::Pool;
 
@@ -25,7 +24,8 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the longest array's size in bytes, excluding its last element.
+/// The base-2 logarithm of the longest array's size in bytes, not counting the array's last
+/// element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
 /// The value used instead of `MOST` if a case runs once for each allocation that can fail.
@@ -75,7 +75,7 @@ fn of_size<P: BackendProbe, T: Sample>(
     Ok(())
 }
 
-/// Returns the element counts whose sizes in bytes are closest to each power of two.
+/// Returns the element counts that bring the array's size in bytes closest to each power of two.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

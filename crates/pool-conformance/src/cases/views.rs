@@ -1,5 +1,5 @@
-//! Test cases for views in generic code. The cases test pointers to views, parts of views, and
-//! operations that fill, zero, copy, and read views. Each operation on a view must run in queue
+//! Test cases for views in generic code. The test cases cover pointers to views, parts of views,
+//! and operations that fill, zero, copy, and read views. Each operation on a view must run in queue
 //! order.
 
 use std::ops::Range;

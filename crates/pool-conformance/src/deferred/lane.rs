@@ -34,8 +34,8 @@ impl Buffer {
     }
 }
 
-/// A block that refers to one of its queue's buffers without owning it. Other backends can store a
-/// driver's reference-counted handles in their context, so that a `Copy` block can refer to one.
+/// A block that refers to one of its queue's buffers without owning it. Another backend can store a
+/// driver's reference-counted handles in its context, so that its `Copy` blocks can refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 

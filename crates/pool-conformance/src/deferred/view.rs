@@ -78,7 +78,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes `elements` immediately, before all enqueued work. The number of elements in
+    /// Writes `elements` immediately, before any enqueued work runs. The number of elements in
     /// `elements` must equal the view's length. Only faulty backends call `write_at_once`.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };

@@ -1,6 +1,7 @@
-//! Faulty backends for host memory. Each faulty host memory backend wraps the heap backend or the
-//! toy backend with a ledger. A backend whose views are slices can make the same mistakes as a
-//! backend with a queue. No faulty backend with host memory accesses memory outside its blocks.
+//! Faulty backends for host memory. Each faulty backend with host memory wraps either the heap
+//! backend or the toy backend (with a ledger). A backend whose views are slices can make the same
+//! mistakes as a backend with a queue. No faulty backend with host memory accesses memory outside
+//! its blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -44,7 +44,7 @@ pub struct FaultyBackend {
     pub mistake: Mistake,
     /// The name of the correct backend wrapped by the faulty backend.
     pub base: &'static str,
-    /// The name of the first case that failed, or `None` if all cases passed.
+    /// The name of the first test case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
     /// The case's failure message.
     pub said: String,
@@ -93,9 +93,9 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
     AdaptedProbe::new(DeferredProbe::default(), mistake)
 }
 
-/// Runs the cases on a faulty backend until a case fails. Checks that run after every case often
-/// fail first, but their messages are the least informative. If such a check fails, the function
-/// continues until a case fails one of its own checks.
+/// Runs the test cases on a faulty backend until a case fails. Checks that run after every case
+/// often fail first, but their messages are the least informative. If such a check fails, the
+/// function continues until a test case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -8,7 +8,7 @@ use super::element::{HostSample, host_samples};
 /// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The slice's memory at the time it was handed out.
+    /// The memory that the slice occupied when it was handed out.
     extent: Extent,
     /// The required alignment of the slice's start.
     pub(crate) alignment: usize,

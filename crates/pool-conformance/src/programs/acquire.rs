@@ -189,9 +189,10 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view with recycled contents, given its `offset` in a block that contained
-    /// `remains`. If the pool poisons memory, the view must contain poison. If the pool does not
-    /// poison memory, all bytes that an earlier use left in a marked slot must read as zero.
+    /// Checks a view with recycled contents, which begins at `offset` in a block whose earlier
+    /// contents are `remains`. If the pool poisons memory, the view must contain poison. If the
+    /// pool does not poison memory, all bytes that an earlier use left in a marked slot must read
+    /// as zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,

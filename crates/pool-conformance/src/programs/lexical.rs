@@ -178,8 +178,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program specifies. After each use of the scope, checks that
-    /// nothing outside the scope has changed.
+    /// Opens a scope the number of times that the program specifies. After each use of the scope,
+    /// checks that nothing outside the scope has changed.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

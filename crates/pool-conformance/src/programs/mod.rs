@@ -14,7 +14,7 @@
 //! behind in a block, and later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The [`strategy`] module generates random programs that can be
-//! shrunk, and a test can run any program.
+//! shrunk. A test can also run a program that was written by hand.
 
 mod account;
 mod acquire;

@@ -312,8 +312,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a sensible, eager, or absurd compaction. Absurd values are possible because the
-    /// fields are public.
+    /// Chooses a compaction with sensible, eager, or absurd settings. Absurd values are possible
+    /// because the fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),

@@ -69,8 +69,8 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`. A backend needs another implementation only if
-    /// threads can choose between devices or streams.
+    /// default implementation always returns `true`. A backend must override this method only if
+    /// its threads can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true
