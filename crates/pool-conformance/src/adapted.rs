@@ -1,6 +1,6 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner one except in the
-//! methods that an [`Adaptor`] overrides. An adaptor can observe the inner backend, limit it, or
-//! make it fail. The faulty backends that test this suite are also adaptors.
+//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
+//! the methods that an [`Adaptor`] overrides. An adaptor can observe the inner backend, limit it,
+//! or make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;

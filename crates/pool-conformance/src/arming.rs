@@ -62,9 +62,9 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 impl<B: HostBackend, E> ArmingView<B, E> {
     /// Arms the slot, as if the view had been used on another stream.
     pub fn arm(&self) {
-        // SAFETY: the view's elements are borrowed for the view's lifetime `'s`, which outlives the
-        // borrow of `self`, so the view is in use. The current thread owns the pool, because a
-        // `SlotRef` is not `Send`.
+        // SAFETY: the view is in use, because its elements are borrowed for `'s`, which outlives
+        // the borrow of `self`. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         unsafe { self.slot.arm() };
     }
 

@@ -60,8 +60,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns a DLPack data type's name. The name matches numpy's name for the type if numpy supports
-/// the type.
+/// Returns a DLPack data type's name. If numpy supports the type, the name matches numpy's name for
+/// it.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

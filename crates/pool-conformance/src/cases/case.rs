@@ -73,7 +73,7 @@ impl<P: BackendProbe> Case<P> {
     /// Runs the test case with a new pool. After the test case, the ledger no longer refuses
     /// allocations. Regardless of the result, the pool must remain usable after the test case, and
     /// no block may be leaked or misused. If the test already makes allocations fail, a case that
-    /// needs its own failing allocations returns immediately.
+    /// must choose the failing allocations itself returns immediately.
     ///
     /// # Panics
     ///
@@ -104,7 +104,7 @@ impl<P: BackendProbe> Case<P> {
     }
 }
 
-/// Runs a case's body. Returns the test case's result, or the message of the failed check.
+/// Runs a test case's body. Returns the case's result, or the message of the failed check.
 fn judge<P: BackendProbe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),

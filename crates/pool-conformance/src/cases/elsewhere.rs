@@ -104,6 +104,6 @@ fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>)
     }
 }
 
-/// The reason for skipping a backend whose memory the host cannot write to.
+/// The reason for skipping a backend with memory that the host cannot write to.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -30,7 +30,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times and
+    /// Returns `true` if a sweep is making allocations fail. A sweep runs each case many times and
     /// decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
@@ -66,7 +66,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Checks the number of active slots, if the pool's layout has slots.
+    /// Checks the number of active slots, if the pool's layout uses slots.
     #[track_caller]
     pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
         let _ = self;

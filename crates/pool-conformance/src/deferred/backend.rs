@@ -1,5 +1,5 @@
-//! The deferred backend, whose blocks are identifiers instead of pointers to memory. Every access
-//! to a block's contents is a command.
+//! The deferred backend, whose blocks are identifiers instead of pointers to memory. A block's
+//! contents can be accessed only with commands.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 

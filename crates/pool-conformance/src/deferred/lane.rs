@@ -13,7 +13,7 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// A block's memory, together with the lane that stores work on the block.
+/// A block's memory, together with the lane that stores the block's pending work.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
@@ -176,7 +176,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders the work that other queues have enqueued on a block before all later work.
+    /// Ensures that work enqueued on a block by other queues runs before all later work.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);

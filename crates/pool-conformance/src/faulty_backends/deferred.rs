@@ -26,7 +26,7 @@ pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred
 pub(super) struct FaultyDeferred {
     queue: Queue,
     mistake: Mistake,
-    /// The held-back command, or the last enqueued command.
+    /// The command to enqueue later, or the last enqueued command, depending on the mistake.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -74,7 +74,7 @@ impl FaultyDeferred {
         Ok(())
     }
 
-    /// Enqueues the held-back command and holds back `command` until the next call.
+    /// Enqueues the previously stored command and stores `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),

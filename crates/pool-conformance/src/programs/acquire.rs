@@ -1,5 +1,5 @@
-//! A single acquire in a random program. The module calls every acquire method. The module checks
-//! the contents that the method guarantees or the error that it returns.
+//! A single acquire in a random program. The acquires in this module cover every acquire method.
+//! For each acquire, the module checks either the guaranteed contents or the returned error.
 
 use std::cell::{Cell, RefCell};
 
@@ -265,9 +265,9 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model for views acquired by code that creates elements. The views use slot
-    /// `first` and the slots after it. All elements of the views equal the first element of the
-    /// contents generated from `seed`.
+    /// Updates the model for views that were acquired by the code that creates elements. The views
+    /// use slot `first` and the slots after it. All elements of the views equal the first element
+    /// of the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,

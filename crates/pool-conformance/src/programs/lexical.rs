@@ -23,8 +23,8 @@ pub(super) enum Flow {
     Leave(usize),
 }
 
-/// The maximum number of slots. With more slots, the model would be too slow, because it compares
-/// every pair of views.
+/// The maximum number of slots. A larger number of slots would make the model too slow, because it
+/// compares every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: BackendProbe> Machine<'_, P> {

@@ -170,13 +170,13 @@ pub enum Form {
     /// A slice with the same length as the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires memory in the same scope before each element whose index is a multiple of
+    /// acquires memory in the same scope whenever the next element's index is a multiple of
     /// `reenter_at`. The code panics before it creates the element at index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates the elements acquires memory before each element whose index is a
-        /// multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The code that creates the elements acquires memory whenever the next element's index is
+        /// a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
         /// The code panics before it creates the element at index `panic_at`. If `panic_at` is
         /// `None`, the code does not panic.

@@ -295,8 +295,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, usually of a few elements. Some lengths are so long that a block grows
-    /// several times. A few lengths are zero.
+    /// Chooses a length, usually of a few elements. Some lengths are so large that a block must
+    /// grow several times. A few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
