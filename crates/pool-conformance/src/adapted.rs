@@ -331,8 +331,8 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 /// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: the blocks belong to the inner backend, and the adaptor guarantees everything else that
-// the trait requires.
+// SAFETY: the inner backend provides the blocks, and the adaptor meets all other requirements of
+// the trait.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

@@ -1,7 +1,7 @@
 //! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
-//! The ledger also determines which future allocations the test refuses. A backend under test asks
-//! the ledger for permission before each allocation and reports every block that it allocates or
-//! frees.
+//! The ledger also stores the rule that selects which future allocations to refuse. A backend under
+//! test asks the ledger for permission before each allocation and reports every block that it
+//! allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -62,7 +62,7 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks allocated before this one.
     number: usize,
-    /// The block's address, if the block is host memory that a test may free at the end.
+    /// The block's address, if the block is host memory that a test may free when it ends.
     block: Option<NonNull<u8>>,
 }
 
@@ -99,7 +99,7 @@ pub enum Refusal {
     Once(usize),
     /// Skips this number of allocations and refuses all later ones.
     From(usize),
-    /// Refuses each allocation that would raise the number of allocated bytes above this number.
+    /// Refuses each allocation that would raise the number of allocated bytes above this limit.
     Above(usize),
     /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),

@@ -73,8 +73,8 @@
     reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
-// Layering: each module may import only the modules that are listed after its colon.
-// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules listed to the right of its name. `cargo xtask
+// imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // arming, element, panics, sources, toy: nothing
 // host: arming, element

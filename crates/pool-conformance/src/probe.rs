@@ -191,18 +191,18 @@ pub trait BackendProbe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the blocks cannot be counted. The tests then cannot detect leaks,
-    /// overlaps, or double frees.
+    /// Returns [`SkipReason`] if the blocks cannot be counted. Without a ledger, the tests cannot
+    /// detect leaks, overlaps, or double frees.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
-    /// use the ledger to choose which allocations fail. A refused allocation makes `allocate`
-    /// either panic or return an error, which the pool reports as [`PoolError::OutOfMemory`].
+    /// use the ledger to choose which allocations fail. If an allocation is refused, `allocate`
+    /// either panics or returns an error that the pool reports as [`PoolError::OutOfMemory`].
     ///
     /// # Errors
     ///
     /// Returns [`SkipReason`] if the backend cannot be made to fail. The tests for failing
-    /// allocations are then skipped.
+    /// allocations are skipped for such a backend.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 

@@ -48,8 +48,8 @@
 
 extern crate alloc;
 
-// Layering: a module may import only the modules that are listed after its colon. The
-// `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
+// Layering: each module may import only the modules listed to the right of its name. The `cargo
+// xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error

@@ -56,14 +56,14 @@ where
     // Device addresses are as wide as host addresses, because CUDA supports unified addressing only
     // on 64-bit systems.
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which contains the elements of the shape, starting at
-    // `data`. The array is exclusive, so the consumer may write to the elements. The array's pool
-    // waits for the work on the consumer's stream.
+    // SAFETY: the context is the array, whose elements start at `data` and match the shape. The
+    // array is exclusive, so the consumer may write to the elements. The array's pool waits for the
+    // work on the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A tensor that another library created in CUDA device memory. cudarc accepts the tensor as a
-/// slice.
+/// A tensor that another library created in CUDA device memory. The cudarc library accepts the
+/// tensor as a slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
 /// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host

@@ -125,11 +125,11 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// The prefix of messages from checks that run after every test case. Messages from a case's own
-/// checks have no prefix.
+/// The prefix of messages from checks that run after every test case. Messages from a test case's
+/// own checks have no prefix.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
-/// Checks that no block was misused and that no block is still allocated.
+/// Checks that no block was misused and that every block has been freed.
 fn check_ledger<P: BackendProbe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());

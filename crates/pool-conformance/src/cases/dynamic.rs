@@ -94,8 +94,8 @@ fn rewind_to<P: BackendProbe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backen
 }
 
 /// Checks that a rewind never raises the number of active slots. A reset, or a rewind past a
-/// checkpoint, can leave fewer slots active than the checkpoint recorded. A reset and a rewind both
-/// remove such a checkpoint from the stack.
+/// checkpoint, can leave fewer slots active than the checkpoint recorded. The reset or rewind also
+/// removes that checkpoint from the stack.
 fn never_raises<P: BackendProbe>(
     _: &World<'_, P>,
     pool: &mut DynamicPool<P::Backend>,

@@ -28,7 +28,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
 /// element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The value used instead of `MOST` if a case runs once for each allocation that can fail.
+/// The value used instead of `MOST` if a test case runs once for each allocation that can fail.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: BackendProbe>(
@@ -55,8 +55,8 @@ fn of_size<P: BackendProbe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views in this case use the same block. The block's previous contents differ from
-    // everything that the case writes to the block.
+    // All views in this test case use the same block. The block's previous contents differ from
+    // everything that the test case writes to the block.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {

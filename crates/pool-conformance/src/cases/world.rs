@@ -30,8 +30,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep is making allocations fail. A sweep runs each case many times and
-    /// decides which allocations are refused.
+    /// Returns `true` if a sweep is making allocations fail. A sweep runs each test case many times
+    /// and decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
     }

@@ -1,5 +1,5 @@
-//! Faulty backends with deferred memory. A queue accesses only the memory of its own buffers and
-//! records attempts to access other memory. A faulty backend therefore causes no harm.
+//! Faulty backends with deferred memory. A queue accesses only its own buffers and records attempts
+//! to access other memory, so a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -316,8 +316,8 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Sets how new descriptors start: as a copy of the previous descriptor if `on` is `true`, or empty
-/// if `on` is `false`.
+/// Sets whether each new descriptor starts as a copy of the previous one (`true`) or empty
+/// (`false`).
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }

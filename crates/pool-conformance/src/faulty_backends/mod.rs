@@ -5,14 +5,14 @@
 //! cargo test -p pool-conformance --test faulty_backends -- --nocapture
 //! ```
 //!
-//! The `faulty_backends` test prints each faulty backend with the case that detected its mistake.
-//! No faulty backend misuses memory. Each faulty backend either wraps
+//! The `faulty_backends` test prints each faulty backend, together with the test case that detected
+//! its mistake. No faulty backend misuses memory. Each faulty backend either wraps
 //! [`DeferredBackend`](crate::DeferredBackend), whose memory is accessed only by its own commands,
 //! or stays within a block of host memory.
 //!
 //! After changing a case, run it against the faulty backends to check that it still detects their
-//! mistakes. To test for a new kind of mistake, first add a faulty backend. Check that no case
-//! detects the new mistake before you write the new case.
+//! mistakes. To test for a new kind of mistake, first add a faulty backend that makes this mistake.
+//! Before you write the new case, check that no existing case detects the mistake.
 
 mod deferred;
 mod host;

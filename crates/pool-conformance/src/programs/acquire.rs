@@ -314,8 +314,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy and tries to give it a shape of a different length. Checks the error and
-    /// verifies that the copy retains its slot and contents.
+    /// Acquires a copy and tries to give it a shape with a different number of elements. Checks the
+    /// error and verifies that the copy retains its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

@@ -34,7 +34,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the setting as a pool configuration.
+    /// Converts the setting to a pool configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         PoolConfig::new()
@@ -83,7 +83,7 @@ pub enum Step {
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
-    /// Acquires enough small arrays to fill one slot table and need another.
+    /// Acquires enough small arrays to fill one slot table and require another.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or an outer scope.
     Rewrite(usize),
