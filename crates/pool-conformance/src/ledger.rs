@@ -62,7 +62,7 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks allocated before this one.
     number: usize,
-    /// The block's address, if the block is host memory that a test may free when it ends.
+    /// The block's address, if the block is host memory that may be freed at the end of a test.
     block: Option<NonNull<u8>>,
 }
 

@@ -154,8 +154,8 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. A header's previous user
-/// may have changed it in place.
+/// Returns `true` if a header still describes the given block and shape. A previous user may have
+/// changed the header in place.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef`, for example with
 /// `swap_axes` or `slice_collapse`. `ndarray`'s methods derive each new address from the existing

@@ -7,12 +7,12 @@
 //!
 //! The `faulty_backends` test prints each faulty backend, together with the test case that detected
 //! its mistake. No faulty backend misuses memory. Each faulty backend either wraps
-//! [`DeferredBackend`](crate::DeferredBackend), whose memory is accessed only by its own commands,
-//! or stays within a block of host memory.
+//! [`DeferredBackend`](crate::DeferredBackend), which accesses memory only through its own
+//! commands, or stays within a block of host memory.
 //!
-//! After changing a case, run it against the faulty backends to check that it still detects their
-//! mistakes. To test for a new kind of mistake, first add a faulty backend that makes this mistake.
-//! Before you write the new case, check that no existing case detects the mistake.
+//! After changing a test case, run it against the faulty backends to check that it still detects
+//! their mistakes. To test for a new kind of mistake, first add a faulty backend that makes this
+//! mistake. Before you write the new case, check that no existing case detects the mistake.
 
 mod deferred;
 mod host;
@@ -58,8 +58,8 @@ impl fmt::Display for FaultyBackend {
 }
 
 /// Runs the cases on each faulty backend until a case fails, and calls `tell` with the result.
-// `run_faulty_backends` is generic, so the cases for its four backends are compiled only in crates
-// that call it.
+// `run_faulty_backends` is generic, so the test cases for its four backends are compiled only in
+// crates that call the function.
 pub fn run_faulty_backends(mut tell: impl FnMut(&FaultyBackend)) {
     for &mistake in Mistake::OF_QUEUES {
         tell(&run("DeferredBackend", mistake, &deferred_probe(mistake)));

@@ -133,8 +133,8 @@ impl<T: HostSample> AnySlice for HalfWritten<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the memory was stored, and it initialized all
-            // elements with an even index.
+            // SAFETY: `rewrite` initialized all elements with an even index before the memory was
+            // stored.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");
         }

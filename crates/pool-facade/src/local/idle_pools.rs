@@ -26,7 +26,7 @@ use crate::diagnostics;
 /// use the list without first checking whether the list still exists. On systems that access
 /// thread-local variables through keys, the standard library frees the value at some point while
 /// the thread is ending. A later access by the thread creates a new list with the default
-/// configuration. All pools in the old list are then leaked.
+/// configuration. The pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     shared: ThreadList<B>,
@@ -284,7 +284,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
 
 /// Calls `f` with the entry of each idle pool of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: all callers are in this module, and they never replace a pool.
+    // SAFETY: this function is called only from this module, and no caller replaces a pool.
     unsafe { idle.shared.for_each(f) };
 }
 
