@@ -19,7 +19,7 @@ use crate::error::CpuError;
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
-/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, whose element type `T` is erased.
+/// A heap-allocated `ArrayViewMut<'static, T, IxDyn>` with its element type `T` erased.
 struct ErasedView {
     element: TypeId,
     header: NonNull<()>,
@@ -27,7 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists only of an address and lengths. A header is used only together with its
-// block, and blocks may move to other threads. Every `Element` type is plain data.
+// block. Blocks may move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {

@@ -163,7 +163,7 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues a command before the last enqueued command. Only faulty backends call
+    /// Inserts a command immediately before the last enqueued command. Only faulty backends call
     /// `push_before_last`.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();

@@ -196,7 +196,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
     // Setting `armed` makes the closer free the pool when the thread ends. If the closer has
-    // already run, the list is closed and only the guard owns the pool.
+    // already run, the list is closed, and only the guard owns the pool.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: `B::ACCESS` is not shared.
