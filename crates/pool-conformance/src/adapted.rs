@@ -74,7 +74,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::free`].
+    /// The caller must meet the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
         // SAFETY: the caller upholds the contract of `free`. The inner backend has no further
         // requirements.
@@ -90,7 +90,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view`].
+    /// The caller must meet the requirements of [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
@@ -105,7 +105,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
+    /// The caller must meet the requirements of [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
@@ -124,7 +124,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::reuse`].
+    /// The caller must meet the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
         // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
         // requirements.
@@ -139,7 +139,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::set_bytes`].
+    /// The caller must meet the requirements of [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
@@ -159,7 +159,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::fill`].
+    /// The caller must meet the requirements of [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
@@ -179,7 +179,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::copy_from_host`].
+    /// The caller must meet the requirements of [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,
