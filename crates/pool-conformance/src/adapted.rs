@@ -1,6 +1,6 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner one except in the
-//! methods that an [`Adaptor`] overrides. An adaptor can observe the inner backend, limit it, or
-//! make it fail. The faulty backends that test this suite are also adaptors.
+//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
+//! the methods that an [`Adaptor`] overrides. An adaptor can observe the inner backend, limit it,
+//! or make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -28,13 +28,13 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block type of an adaptor's inner backend, also used by the adapted backend.
+/// The block type shared by an adaptor's inner backend and the adapted backend.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view type of an adaptor's inner backend, also used by the adapted backend.
+/// The exclusive view type shared by an adaptor's inner backend and the adapted backend.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view type of an adaptor's inner backend, also used by the adapted backend.
+/// The shared view type used by both an adaptor's inner backend and the adapted backend.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
 /// The error type of an adaptor's inner backend.
@@ -74,7 +74,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::free`].
+    /// The caller must meet the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
         // SAFETY: the caller upholds the contract of `free`. The inner backend has no further
         // requirements.
@@ -90,7 +90,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view`].
+    /// The caller must meet the requirements of [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
@@ -105,7 +105,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
+    /// The caller must meet the requirements of [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
@@ -124,7 +124,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::reuse`].
+    /// The caller must meet the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
         // SAFETY: the caller upholds the contract of `reuse`. The inner backend has no further
         // requirements.
@@ -139,7 +139,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::set_bytes`].
+    /// The caller must meet the requirements of [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
@@ -159,7 +159,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::fill`].
+    /// The caller must meet the requirements of [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
@@ -179,7 +179,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::copy_from_host`].
+    /// The caller must meet the requirements of [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,
@@ -316,7 +316,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 }
 
-// SAFETY: the blocks belong to the inner backend, and an adaptor does not change their addresses.
+// SAFETY: an adaptor does not change the addresses of the inner backend's blocks.
 unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)
@@ -331,8 +331,8 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 /// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: the blocks belong to the inner backend, and the adaptor guarantees everything else that
-// the trait requires.
+// SAFETY: the inner backend provides the blocks, and the adaptor meets all other requirements of
+// the trait.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

@@ -1,6 +1,6 @@
-//! A host backend whose views can arm their slot with `SlotRef::arm`. A device's views arm their
-//! slot when they are used in ways that the pool cannot observe. After a view has armed its slot,
-//! the backend records the calls to `reuse`.
+//! A host backend whose views can arm their slot with `SlotRef::arm`. A device view arms its slot
+//! whenever it is used in a way that the pool cannot observe. After a view has armed its slot, the
+//! backend records the calls to `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,7 +13,7 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but the views of `B`
+/// A host backend with [`ArmingView`]s. The memory comes from the backend `B`, but `B`'s own views
 /// are not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
@@ -24,13 +24,12 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first byte of each block passed to `reuse`, or `None` if no test is recording these
-    /// bytes.
+    /// The first bytes of the blocks passed to `reuse`, or `None` if no test is recording them.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body` and returns its result. The function also returns each block's first byte as of the
-/// block's `reuse` call, in call order.
+/// Runs `body` and returns its result. The function also returns the first byte that each block
+/// contained when it was passed to `reuse`, in call order.
 ///
 /// If `body` causes a call to `reuse`, the block passed to that call must belong to an
 /// [`ArmingBackend`]. The block's first byte must be initialized.
@@ -63,9 +62,9 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 impl<B: HostBackend, E> ArmingView<B, E> {
     /// Arms the slot, as if the view had been used on another stream.
     pub fn arm(&self) {
-        // SAFETY: the view's elements are borrowed for the view's lifetime `'s`, which outlives the
-        // borrow of `self`, so the view is in use. The current thread owns the pool, because a
-        // `SlotRef` is not `Send`.
+        // SAFETY: the view is in use, because its elements are borrowed for `'s`, which outlives
+        // the borrow of `self`. The current thread owns the pool, because a `SlotRef` is not
+        // `Send`.
         unsafe { self.slot.arm() };
     }
 

@@ -63,7 +63,7 @@ pub trait Sample: Element + PartialEq + Debug {
 
 /// The number of elements after which the contents repeat. Under Miri, creating an element takes at
 /// least a microsecond, so contents repeat after 61 elements. No block contains exactly 61
-/// elements.
+/// elements, so contents that are shifted by one block still differ.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents generated from `seed`.

@@ -1,6 +1,7 @@
 //! A ledger for a backend's blocks. The ledger records the blocks that were allocated and freed.
-//! The ledger also determines which future allocations the test refuses. A backend under test asks
-//! the ledger before each allocation and reports every block that it allocates or frees.
+//! The ledger also stores the rule that selects which future allocations to refuse. A backend under
+//! test asks the ledger for permission before each allocation and reports every block that it
+//! allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -61,7 +62,7 @@ struct BlockEntry {
     bytes: usize,
     /// The number of blocks allocated before this one.
     number: usize,
-    /// The block's address, if the block is host memory that a test may free at the end.
+    /// The block's address, if the block is host memory that may be freed at the end of a test.
     block: Option<NonNull<u8>>,
 }
 
@@ -98,7 +99,7 @@ pub enum Refusal {
     Once(usize),
     /// Skips this number of allocations and refuses all later ones.
     From(usize),
-    /// Refuses each allocation that would raise the number of allocated bytes above this number.
+    /// Refuses each allocation that would raise the number of allocated bytes above this limit.
     Above(usize),
     /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),
@@ -113,7 +114,7 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. The code that runs a case checks that no fault was recorded.
+/// A misuse of a block. The code that runs a test case checks that no fault was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -123,7 +124,7 @@ pub enum Fault {
         /// The address of the freed memory.
         address: usize,
     },
-    /// A freed block's size differs from its allocated size.
+    /// A block was freed with a size other than its allocated size.
     OtherBytes {
         /// The address of the block.
         address: usize,
@@ -150,7 +151,7 @@ pub enum Fault {
         address: usize,
         /// The block's size in bytes.
         bytes: usize,
-        /// The offset, from the start of the block, at which the access would have ended.
+        /// The offset from the start of the block to the end of the attempted access.
         end: usize,
     },
 }

@@ -22,11 +22,11 @@ pub type ViewRef<'s, P, T> = <<P as BackendProbe>::Backend as PoolBackend>::View
 /// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as BackendProbe>::Backend as PoolBackend>::Error>;
 
-/// A function that returns the elements read by an enqueued command. Calling the function waits
-/// until the command has run.
+/// A function that returns the elements read by an enqueued command. The function waits until the
+/// command has run.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
-/// The reason why a probe does not support an operation. Cases that need the unsupported operation
+/// The reason that a probe does not support an operation. Cases that need the unsupported operation
 /// are skipped, and the reason is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipReason(pub &'static str);
@@ -40,7 +40,7 @@ impl fmt::Display for SkipReason {
 /// A type that gives the tests access to a backend's memory.
 ///
 /// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all of
-/// the probe's view methods. This crate's documentation contains a complete probe.
+/// the probe's view methods. This crate's documentation contains an example of a complete probe.
 pub trait BackendProbe: 'static {
     /// The backend under test.
     type Backend: PoolBackend;
@@ -49,8 +49,8 @@ pub trait BackendProbe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns a view's start address, or a number that identifies the view's bytes if blocks have
-    /// no addresses. The number of a block's first byte must be a multiple of the backend's
-    /// alignment. The bytes of a block must have consecutive numbers.
+    /// no addresses. The number that identifies a block's first byte must be a multiple of the
+    /// backend's alignment. The bytes of a block must have consecutive numbers.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -77,8 +77,8 @@ pub trait BackendProbe: 'static {
 
     /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
     /// the view's length. The call does not wait for the work. Similarly, code that uses a backend
-    /// does not wait after it enqueues a kernel or a copy. The work runs on the queue of the view's
-    /// pool at any time before the next wait.
+    /// does not wait after it enqueues a kernel or a copy. The work may run at any time before the
+    /// next wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
     /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
@@ -191,18 +191,18 @@ pub trait BackendProbe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the blocks cannot be counted. The tests then cannot detect leaks,
-    /// overlaps, or double frees.
+    /// Returns [`SkipReason`] if the blocks cannot be counted. Without a ledger, the tests cannot
+    /// detect leaks, overlaps, or double frees.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
-    /// use the ledger to choose which allocations fail. A refused allocation makes `allocate`
-    /// either panic or return an error, which the pool reports as [`PoolError::OutOfMemory`].
+    /// use the ledger to choose which allocations fail. If an allocation is refused, `allocate`
+    /// either panics or returns an error that the pool reports as [`PoolError::OutOfMemory`].
     ///
     /// # Errors
     ///
     /// Returns [`SkipReason`] if the backend cannot be made to fail. The tests for failing
-    /// allocations are then skipped.
+    /// allocations are skipped for such a backend.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 

@@ -222,8 +222,8 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         // to `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: the number of elements in the block is the product of the dimensions, which
-            // the acquire has checked. The block is aligned for `T`. No reference to the previous
+            // SAFETY: the acquire has checked that the number of elements in the block is the
+            // product of the dimensions. The block is aligned for `T`. No reference to the previous
             // array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }

@@ -116,7 +116,7 @@ unsafe impl PoolBackend for Cpu {
         let start = block.cast::<T>();
         for index in 0..length {
             // SAFETY: the caller guarantees that the block holds `length` elements. The index is
-            // less than this length.
+            // less than `length`.
             let place = unsafe { start.add(index) };
             // SAFETY: the address is within the block and aligned for `T`. The caller guarantees
             // that no view of the block is in use.

@@ -48,7 +48,7 @@ mod system {
     pub(super) fn call(command: libc::c_int) -> bool {
         let flags: libc::c_uint = 0;
         let processor: libc::c_int = 0;
-        // SAFETY: the system call receives no pointers and does not modify any memory.
+        // SAFETY: the system call takes no pointers and does not modify any memory.
         unsafe { libc::syscall(libc::SYS_membarrier, command, flags, processor) == 0 }
     }
 }

@@ -1,6 +1,6 @@
-//! Allocates and frees blocks of host memory. Whether a block is mapped or allocated with the
-//! global allocator depends only on its size. `free` therefore uses the same allocator as
-//! `allocate`, even if the configuration has changed since the allocation.
+//! Allocates and frees blocks of host memory. A block's size determines whether the block is mapped
+//! or allocated with the global allocator. `free` therefore uses the same allocator as `allocate`,
+//! even if the configuration has changed since the allocation.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -73,7 +73,7 @@ mod mapped {
     /// Returns the size of an ordinary page in bytes. Mappings can be split only at multiples of
     /// the page size.
     fn page() -> usize {
-        // SAFETY: the call does not receive any pointers.
+        // SAFETY: the call takes no pointers.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(page).unwrap_or(4096)
     }

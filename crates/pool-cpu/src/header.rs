@@ -19,7 +19,7 @@ use crate::error::CpuError;
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
-/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, whose element type `T` is erased.
+/// A heap-allocated `ArrayViewMut<'static, T, IxDyn>` with its element type `T` erased.
 struct ErasedView {
     element: TypeId,
     header: NonNull<()>,
@@ -27,7 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists only of an address and lengths. A header is used only together with its
-// block, and blocks may move to other threads. Every `Element` type is plain data.
+// block. Blocks may move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
@@ -150,17 +150,17 @@ unsafe fn view_of<T: Element>(
     // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is borrowed, its block stays allocated and belongs only to the
-    // borrower. No code uses the header while the header is not borrowed.
+    // borrower. The header is used only while it is borrowed.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still describes the given block and shape. A header's previous user
-/// may have changed it in place.
+/// Returns `true` if a header still describes the given block and shape. A previous user may have
+/// changed the header in place.
 ///
-/// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
-/// `slice_collapse`). `ndarray`'s methods derive each new address from the existing one, so safe
-/// code cannot store an unrelated address in the header. A header that contains the block's address
-/// therefore still has its original address.
+/// Safe code can change the header in place through an `&mut ArrayRef`, for example with
+/// `swap_axes` or `slice_collapse`. `ndarray`'s methods derive each new address from the existing
+/// one, so safe code cannot store an unrelated address in the header. A header that contains the
+/// block's address therefore still has its original address.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));

@@ -74,8 +74,8 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 /// # Safety
 ///
 /// The number of elements must be the product of the shape's lengths. The caller must already have
-/// checked this. `Shape` owns its data and only `ndarray` itself can implement `Dimension`, so a
-/// shape cannot change after the check.
+/// checked the number of elements. `Shape` owns its data, and only `ndarray` itself can implement
+/// `Dimension`, so a shape cannot change after the check.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],

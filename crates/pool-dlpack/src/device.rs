@@ -1,8 +1,8 @@
 //! Exports arrays in CUDA device memory as tensors and imports such tensors.
 //!
-//! DLPack has no field for a stream, so the producer and the consumer must agree on one. The
-//! consumer's stream waits for the array's stream when an array is exported. The caller of an
-//! import specifies the stream on which the elements become ready.
+//! DLPack has no field for a stream, so the producer and the consumer must agree on one. When an
+//! array is exported, the consumer's stream waits for the array's stream. The caller of an import
+//! specifies the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -56,14 +56,14 @@ where
     // Device addresses are as wide as host addresses, because CUDA supports unified addressing only
     // on 64-bit systems.
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which contains the elements of the shape, starting at
-    // `data`. The array is exclusive, so the consumer may write to the elements. The array's pool
-    // waits for the work on the consumer's stream.
+    // SAFETY: the context is the array, whose elements start at `data` and match the shape. The
+    // array is exclusive, so the consumer may write to the elements. The array's pool waits for the
+    // work on the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A tensor that another library created in CUDA device memory. cudarc accepts the tensor as a
-/// slice.
+/// A tensor that another library created in CUDA device memory. The cudarc library accepts the
+/// tensor as a slice.
 ///
 /// The elements become ready on the tensor's stream. Work on any other stream waits for the
 /// tensor's stream before it uses the tensor. At the end of a borrow for another stream, the host
@@ -126,7 +126,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the tensor's axis lengths. The slice is empty for a scalar.
+    /// Returns the tensor's axis lengths. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape

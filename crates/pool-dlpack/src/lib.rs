@@ -42,7 +42,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import only the modules that are listed after its colon. The
+// Layering: each module may import only the modules listed to the right of its name. The
 // `cargo xtask imports` command checks this list, and `cargo xtask imports --list` prints it.
 //
 // element: nothing

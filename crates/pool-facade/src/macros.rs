@@ -34,8 +34,8 @@
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
 /// With the slot layout, the inner block's pool holds its own memory. To avoid creating a second
 /// pool, pass the outer scope to helper functions as an argument. With the stack layout, an inner
-/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. The inner
-/// pool then holds no memory of its own.
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused remainder of the outer block's chunk. An inner
+/// pool that borrows memory holds none of its own.
 ///
 /// # Panics
 ///

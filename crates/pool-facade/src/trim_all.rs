@@ -95,9 +95,9 @@ pub fn trim_all() -> ReleaseReport {
 /// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so the numbers may be from slightly different
-/// times. The statistics include neither the number of acquired slots nor the peak live bytes.
-/// Pools that a thread creates while the thread is ending are not counted.
+/// Other threads may use their pools during the call, so the statistics may reflect slightly
+/// different times. The statistics include neither the number of acquired slots nor the peak live
+/// bytes. Pools that a thread creates while the thread is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -139,8 +139,8 @@ mod host {
         }
         let mut released = ReleaseReport::default();
         for _ in 0..ROUNDS {
-            // SAFETY: the system supports the barrier, which only Linux provides. On Linux, a
-            // registered list is in thread-local memory that stays valid until its thread has
+            // SAFETY: this system supports the barrier, which is available only on Linux. On Linux,
+            // a registered list is in thread-local memory that stays valid until its thread has
             // removed its record.
             let idle = unsafe { lists().count_idle() };
             if idle == 0 {

@@ -102,7 +102,7 @@ fn read_beside<P: BackendProbe>(
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // None of the calls before this line waits for the queue.
+    // No call before this line waits for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));

@@ -18,7 +18,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the number of blocks that the backend has allocated for this case, if blocks can be
+/// Returns the number of blocks that the backend has allocated for this test case, if blocks can be
 /// counted.
 fn blocks<P: BackendProbe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)

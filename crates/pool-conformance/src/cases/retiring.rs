@@ -1,7 +1,7 @@
 //! Test cases for blocks that are freed while work on them is still enqueued. A block may be freed
-//! by growth, by `trim`, `compact`, or `clear`, or by dropping its pool. The enqueued work must
-//! still be able to access the block's memory. The memory must not be handed out again until the
-//! work has run.
+//! when it grows, when `trim`, `compact`, or `clear` runs, or when its pool is dropped. The
+//! enqueued work must still be able to access the block's memory. The memory must not be handed out
+//! again until the work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 

@@ -1,5 +1,5 @@
-//! Test cases for sizes. The cases test empty acquires, acquires that exceed any available memory,
-//! growing blocks, and blocks that retain their capacity.
+//! Test cases for sizes. The test cases cover empty acquires, acquires that exceed any available
+//! memory, growing blocks, and blocks that retain their capacity.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 

@@ -1,5 +1,5 @@
-//! Test cases for views in generic code. The cases test pointers to views, parts of views, and
-//! operations that fill, zero, copy, and read views. Each operation on a view must run in queue
+//! Test cases for views in generic code. The test cases cover pointers to views, parts of views,
+//! and operations that fill, zero, copy, and read views. Each operation on a view must run in queue
 //! order.
 
 use std::ops::Range;
@@ -183,7 +183,7 @@ fn copied<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // Elements can be copied from one part of an array to another part of the same array.
+    // Elements can be copied between two parts of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
 //! A queue that stores commands until the next wait. During a wait, the commands run one by one in
-//! the order in which they were enqueued. Work that other queues enqueue on a block runs as late as
+//! the order in which they were enqueued. Work enqueued on a block by other queues runs as late as
 //! possible.
 
 use std::cell::RefCell;

@@ -56,7 +56,7 @@ impl<T> Copy for ElementRange<T> {}
 impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view`]. During `'s`, the slot must
+    /// The caller must meet the requirements of [`PoolBackend::view`]. During `'s`, the slot must
     /// hold the block, and no other view of these elements may exist.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { range: ElementRange::new(block, length), slot, elements: PhantomData }
@@ -78,7 +78,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes `elements` immediately, before all enqueued work. The number of elements in
+    /// Writes `elements` immediately, before any enqueued work runs. The number of elements in
     /// `elements` must equal the view's length. Only faulty backends call `write_at_once`.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.range.block.buffer() else { return };
@@ -115,7 +115,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
 impl<'s, T: Element> DeferredViewRef<'s, T> {
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
+    /// The caller must meet the requirements of [`PoolBackend::view_ref`].
     pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
         Self { range: ElementRange::new(block, length), elements: PhantomData }
     }
@@ -398,7 +398,7 @@ impl AnySlot {
 
     /// # Safety
     ///
-    /// The caller must uphold the requirements of [`SlotRef::arm`].
+    /// The caller must meet the requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
         // SAFETY: `new` stored the slot together with the function that matches the slot's type.
         // The caller upholds the contract of `SlotRef::arm`.
@@ -408,7 +408,7 @@ impl AnySlot {
 
 /// # Safety
 ///
-/// The bytes must represent a `SlotRef<B>`, and the caller must uphold the requirements of
+/// The bytes must represent a `SlotRef<B>`, and the caller must meet the requirements of
 /// [`SlotRef::arm`].
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
     // SAFETY: the caller guarantees that the bytes represent a `SlotRef<B>`.

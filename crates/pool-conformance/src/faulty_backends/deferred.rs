@@ -1,5 +1,5 @@
-//! Faulty backends with deferred memory. A queue accesses only the memory of its own buffers and
-//! records attempts to access other memory. A faulty backend therefore causes no harm.
+//! Faulty backends with deferred memory. A queue accesses only its own buffers and records attempts
+//! to access other memory, so a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -26,7 +26,7 @@ pub(super) type FaultyDeferredProbe = AdaptedProbe<DeferredProbe, FaultyDeferred
 pub(super) struct FaultyDeferred {
     queue: Queue,
     mistake: Mistake,
-    /// The held-back command, or the last enqueued command.
+    /// The command to enqueue later, or the last enqueued command, depending on the mistake.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -74,7 +74,7 @@ impl FaultyDeferred {
         Ok(())
     }
 
-    /// Enqueues the held-back command and holds back `command` until the next call.
+    /// Enqueues the previously stored command and stores `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -170,8 +170,8 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
-        // slot belongs to this view.
+        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
+        // belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -186,8 +186,8 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
-        // slot belongs to this view.
+        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
+        // belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. A queue records
@@ -316,8 +316,8 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Sets how new descriptors start: as a copy of the previous descriptor if `on` is `true`, or empty
-/// if `on` is `false`.
+/// Sets whether each new descriptor starts as a copy of the previous one (`true`) or empty
+/// (`false`).
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }

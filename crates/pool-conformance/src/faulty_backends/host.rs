@@ -1,6 +1,7 @@
-//! Faulty backends for host memory. Each faulty host memory backend wraps the heap backend or the
-//! toy backend with a ledger. A backend whose views are slices can make the same mistakes as a
-//! backend with a queue. No faulty backend with host memory accesses memory outside its blocks.
+//! Faulty backends for host memory. Each faulty backend with host memory wraps either the heap
+//! backend or the toy backend (with a ledger). A backend whose views are slices can make the same
+//! mistakes as a backend with a queue. No faulty backend with host memory accesses memory outside
+//! its blocks.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -78,8 +79,8 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
-        // slot belongs to this view.
+        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
+        // belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -94,8 +95,8 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller is creating a view that is about to be in use, and guarantees that the
-        // slot belongs to this view.
+        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
+        // belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let length = length - usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are

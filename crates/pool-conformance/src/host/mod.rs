@@ -22,7 +22,7 @@ pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
 /// The acquire methods that a host backend's scopes provide. Generic code can call the host's
-/// acquire methods without knowing at compile time whether its backend is a host backend.
+/// acquire methods without a compile-time guarantee that its backend is a host backend.
 /// [`BackendProbe::host_forms`](crate::BackendProbe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
@@ -74,8 +74,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on a slot armed by a view, with this backend's memory. Checks that
-    /// `reuse` is called exactly once for the block, before the first write to it.
+    /// Runs every acquire method on an armed slot, using this backend's memory. Checks that `reuse`
+    /// is called exactly once for the block, before the first write to it.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,4 +1,4 @@
-//! Values that describe calls to the acquire methods of a host backend's scopes.
+//! Descriptions of the acquire calls that a host backend's scopes support.
 
 use super::element::HostKind;
 
@@ -13,8 +13,8 @@ pub struct HostAcquire {
     /// it always has three columns.
     pub length: usize,
     /// The code that creates elements also acquires memory in the same scope. The code acquires
-    /// this memory before each element whose index is a multiple of `reenter_at`. The code acquires
-    /// nothing if `reenter_at` is `None`, or if the code runs in the body of `keep`.
+    /// this memory whenever the next element's index is a multiple of `reenter_at`. The code
+    /// acquires nothing if `reenter_at` is `None`, or if the code runs in the body of `keep`.
     pub reenter_at: Option<usize>,
     /// The code panics before it creates the element at index `panic_at`. If `panic_at` is `None`,
     /// the code does not panic.

@@ -8,7 +8,7 @@ use super::element::{HostSample, host_samples};
 /// A slice or a piece of uninitialized memory that is in use, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The slice's memory at the time it was handed out.
+    /// The memory that the slice occupied when it was handed out.
     extent: Extent,
     /// The required alignment of the slice's start.
     pub(crate) alignment: usize,
@@ -133,8 +133,8 @@ impl<T: HostSample> AnySlice for HalfWritten<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the memory was stored, and it initialized all
-            // elements with an even index.
+            // SAFETY: `rewrite` initialized all elements with an even index before the memory was
+            // stored.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");
         }

@@ -1,4 +1,4 @@
-//! The numbers that the model expects for one pool. The tests compare these numbers with the pool's
+//! The counts that the model expects for one pool. The tests compare these counts with the pool's
 //! statistics and with the backend's counts.
 
 use pool_core::PoolStats;
@@ -6,7 +6,7 @@ use pool_core::PoolStats;
 use super::program::Setting;
 use crate::ledger::BlockCounts;
 
-/// The numbers expected for one pool.
+/// The expected counts for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
     /// The number of slots currently handed out.
@@ -103,7 +103,7 @@ impl Account {
         (self.high_water, self.high_water_at_most) = (stats.high_water_slots, 0);
     }
 
-    /// Compares all available numbers with the expected numbers.
+    /// Compares all available counts with the expected counts.
     pub(super) fn check(&mut self, stats: &PoolStats, held: Option<BlockCounts>) {
         if self.has_slots {
             self.check_slots(stats);

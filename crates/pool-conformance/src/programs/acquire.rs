@@ -1,5 +1,5 @@
-//! A single acquire in a random program. The module calls every acquire method. The module checks
-//! the contents that the method guarantees or the error that it returns.
+//! A single acquire in a random program. The acquires in this module cover every acquire method.
+//! For each acquire, the module checks either the guaranteed contents or the returned error.
 
 use std::cell::{Cell, RefCell};
 
@@ -189,9 +189,10 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view with recycled contents, given its `offset` in a block that contained
-    /// `remains`. If the pool poisons memory, the view must contain poison. If the pool does not
-    /// poison memory, all bytes that an earlier use left in a marked slot must read as zero.
+    /// Checks a view with recycled contents, which begins at `offset` in a block whose earlier
+    /// contents are `remains`. If the pool poisons memory, the view must contain poison. If the
+    /// pool does not poison memory, all bytes that an earlier use left in a marked slot must read
+    /// as zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -264,9 +265,9 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model for views acquired by code that creates elements. The views use slot
-    /// `first` and the slots after it. All elements of the views equal the first element of the
-    /// contents generated from `seed`.
+    /// Updates the model for views that were acquired by the code that creates elements. The views
+    /// use slot `first` and the slots after it. All elements of the views equal the first element
+    /// of the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -313,8 +314,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy and tries to give it a shape of a different length. Checks the error and
-    /// verifies that the copy retains its slot and contents.
+    /// Acquires a copy and tries to give it a shape with a different number of elements. Checks the
+    /// error and verifies that the copy retains its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

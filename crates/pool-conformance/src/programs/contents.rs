@@ -1,12 +1,12 @@
-//! The expected contents of blocks, limited to the bytes that the pool guarantees. If a use marks
-//! its slot, a later use of the slot reads zeros instead of the bytes that the marking use wrote.
-//! The pool guarantees nothing about other bytes.
+//! The expected contents of blocks, limited to the bytes that the pool guarantees. If a write marks
+//! its slot, later reads of the slot return zeros instead of the written bytes. The pool guarantees
+//! nothing about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The expected contents of blocks, with the block numbers as keys. The model may forget contents
-/// that it cannot observe. The model then checks fewer bytes.
+/// that it cannot observe, but it then checks fewer bytes.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -19,8 +19,8 @@ pub(super) enum Contents {
 /// The bytes that earlier uses left in a slot's block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The offset from the start of the block to the end of the marked bytes. A read with recycled
-    /// contents resets this number to 0.
+    /// The offset from the start of the block to the end of the marked bytes. A read that returns
+    /// recycled contents resets this offset to 0.
     marked: usize,
     /// The marked bytes that a read has zeroed and that have not been written since.
     zeroed: Range<usize>,

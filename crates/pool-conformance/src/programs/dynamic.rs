@@ -1,5 +1,5 @@
-//! The interpreter for dynamic programs. The interpreter maintains a checkpoint stack, the handles,
-//! and a model of every array for which a handle was created.
+//! The interpreter for dynamic programs. The interpreter maintains a checkpoint stack, a list of
+//! handles, and a model of every array that has a handle.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{BackendProbe, Watching};
 
-/// The maximum number of slots. With more slots, the model would be too slow.
+/// The maximum number of slots. A larger number of slots would make the model too slow.
 const MOST_SLOTS: usize = 160;
 
 /// The number of stale handles looked up after each step, in addition to all live handles.

@@ -31,13 +31,14 @@ pub(super) struct Happenings {
     /// The writes performed by all vectors. Each entry contains a vector's position, the number of
     /// bytes that the vector requested, and the number of bytes that it wrote.
     written: RefCell<Vec<Written>>,
-    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
+    /// For each move of a vector, the number of slots that had been reserved but not yet handed
+    /// out.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Records an event. At the time of the event, the acquire's own slot and `reentered` other
-    /// slots have been handed out.
+    /// Records an event. When the event occurs, the acquire's own slot and `reentered` other slots
+    /// have been handed out.
     pub(super) fn note<P: BackendProbe>(
         &self,
         probe: &P,

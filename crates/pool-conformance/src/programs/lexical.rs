@@ -23,8 +23,8 @@ pub(super) enum Flow {
     Leave(usize),
 }
 
-/// The maximum number of slots. With more slots, the model would be too slow, because it compares
-/// every pair of views.
+/// The maximum number of slots. A larger number of slots would make the model too slow, because it
+/// compares every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: BackendProbe> Machine<'_, P> {
@@ -178,8 +178,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program specifies. After each use of the scope, checks that
-    /// nothing outside the scope has changed.
+    /// Opens a scope the number of times that the program specifies. After each use of the scope,
+    /// checks that nothing outside the scope has changed.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

@@ -5,16 +5,16 @@
 //! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame per scope to hold the
 //! scope's views. The model records every live view's byte range and contents. The interpreter
 //! continually checks that live views do not overlap, that their contents are intact, and that
-//! limits are respected. The interpreter also checks that active slots, bytes, and growths match
-//! the model and the backend. After each program, the interpreter checks that every block was freed
-//! when its pool was dropped.
+//! limits are respected. The interpreter also checks that the counts of active slots, bytes, and
+//! growths match the model and the backend. After each program, the interpreter checks that every
+//! block was freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialized memory,
 //! vectors, and slices that outlive their scope. Elements with padding leave uninitialized bytes
 //! behind in a block, and later reads of these bytes must return zeros.
 //!
 //! A program is an ordinary value. The [`strategy`] module generates random programs that can be
-//! shrunk, and a test can run any program.
+//! shrunk. A test can also run a program that was written by hand.
 
 mod account;
 mod acquire;

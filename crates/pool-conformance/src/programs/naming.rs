@@ -180,8 +180,8 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Borrows two arrays of the same element type at the same time. If the arrays are live and
-    /// distinct, the method writes to both. If either array is stale or both are the same, the
-    /// method checks the error.
+    /// distinct, the method writes to both. If either array is stale, or if both handles refer to
+    /// the same array, the method checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;

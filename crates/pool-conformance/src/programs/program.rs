@@ -34,7 +34,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the setting as a pool configuration.
+    /// Converts the setting to a pool configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         PoolConfig::new()
@@ -83,7 +83,7 @@ pub enum Step {
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in this scope.
     Helper(Vec<Acquire>),
-    /// Acquires enough small arrays to fill one slot table and need another.
+    /// Acquires enough small arrays to fill one slot table and require another.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or an outer scope.
     Rewrite(usize),
@@ -170,13 +170,13 @@ pub enum Form {
     /// A slice with the same length as the newest live view in the scope.
     Like,
     /// A slice whose elements are created one at a time. The code that creates the elements
-    /// acquires memory in the same scope before each element whose index is a multiple of
+    /// acquires memory in the same scope whenever the next element's index is a multiple of
     /// `reenter_at`. The code panics before it creates the element at index `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates the elements acquires memory before each element whose index is a
-        /// multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
+        /// The code that creates the elements acquires memory whenever the next element's index is
+        /// a multiple of `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
         /// The code panics before it creates the element at index `panic_at`. If `panic_at` is
         /// `None`, the code does not panic.

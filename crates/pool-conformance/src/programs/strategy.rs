@@ -29,7 +29,8 @@ const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// The maximum number of times that a scope is opened in succession.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The maximum number of acquires in a burst. This maximum exceeds the number of slots in a table.
+/// The maximum number of acquires in a burst. This maximum exceeds the number of slots in one slot
+/// table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Generates lexical programs. If `refusals` is `true`, some allocations fail.
@@ -295,8 +296,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length, usually of a few elements. Some lengths are so long that a block grows
-    /// several times. A few lengths are zero.
+    /// Chooses a length, usually of a few elements. Some lengths are so large that a block must
+    /// grow several times. A few lengths are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -312,8 +313,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a sensible, eager, or absurd compaction. Absurd values are possible because the
-    /// fields are public.
+    /// Chooses a compaction with sensible, eager, or absurd settings. Absurd values are possible
+    /// because the fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),

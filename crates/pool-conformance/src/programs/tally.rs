@@ -8,7 +8,7 @@ use super::host_tally::HostTally;
 /// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of programs run.
+    /// The number of programs that were run.
     pub programs: u64,
     /// The number of slots handed out.
     pub acquires: u64,

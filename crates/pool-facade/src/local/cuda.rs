@@ -9,13 +9,13 @@ use pool_cuda::{Cuda, CudaError, DeviceStream, set_idle_pools_trim};
 use super::idle_pools;
 use super::requests::OF_DEVICES;
 
-// The pools share the thread's stream and keep it alive as long as they need it.
+// The pools share the thread's stream, which stays alive as long as a pool needs it.
 crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_thread);
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates a new pool's context. Once the first pool exists, the idle pools' memory is freed before
-/// any allocation fails.
+/// Creates a new pool's context. After the first call, an allocation frees the idle pools' memory
+/// before it fails.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()

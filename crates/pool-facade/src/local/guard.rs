@@ -28,7 +28,7 @@ pub struct LocalGuard<B: LocalPool> {
 }
 
 /// A trait that no type implements, used to prevent [`LocalGuard`] from being [`Send`] or [`Sync`].
-/// A guard must stay on its thread, because its methods use this thread's idle pools.
+/// A guard must stay on its thread, because the guard's methods use that thread's idle pools.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` can be used only on the thread that owns its pool",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",

@@ -23,10 +23,10 @@ use crate::diagnostics;
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
 /// variable. `IdlePools` has no destructor, so it can be used while the thread is ending. Code can
-/// use the list without checking that it still exists. On systems that access thread-local
-/// variables through keys, the standard library frees the value at some point while the thread is
-/// ending. A later access by the thread creates a new list with the default configuration. All
-/// pools in the old list are then leaked.
+/// use the list without first checking whether the list still exists. On systems that access
+/// thread-local variables through keys, the standard library frees the value at some point while
+/// the thread is ending. A later access by the thread creates a new list with the default
+/// configuration. The pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     shared: ThreadList<B>,
@@ -196,7 +196,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
     // Setting `armed` makes the closer free the pool when the thread ends. If the closer has
-    // already run, the list is closed and only the guard owns the pool.
+    // already run, the list is closed, and only the guard owns the pool.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: `B::ACCESS` is not shared.
@@ -241,9 +241,9 @@ fn register<B: LocalPool>(
             closer.record.set(Some(new));
             // SAFETY: the record is new and not in any registry. The list is a thread-local
             // variable, whose address stays valid until its thread has run all destructors. One of
-            // these destructors removes the record from the registry. Systems that store
-            // thread-local variables differently have no barrier on all threads, so no other thread
-            // reads the list.
+            // these destructors removes the record from the registry. Systems with another kind of
+            // thread-local storage provide no barrier on all threads, so no other thread reads the
+            // list there.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
@@ -273,7 +273,7 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
 }
 
 /// Returns a pool to a list that has changed since the pool was removed. The function looks up the
-/// list itself, because passing it as an argument would force the hot path to compute the list's
+/// list itself, because passing the list as an argument would force the hot path to compute its
 /// address.
 #[cold]
 #[inline(never)]
@@ -284,7 +284,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
 
 /// Calls `f` with the entry of each idle pool of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: all callers are in this module, and they never replace a pool.
+    // SAFETY: this function is called only from this module, and no caller replaces a pool.
     unsafe { idle.shared.for_each(f) };
 }
 

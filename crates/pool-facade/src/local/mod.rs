@@ -11,8 +11,8 @@
 //! store is therefore sufficient to return the entry to the list.
 //!
 //! The list of idle pools also refers to the innermost pool that is in use. When a thread starts to
-//! use a stack, the stack borrows memory from this innermost pool. The stack returns this memory
-//! when the stack becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for
+//! use a stack, the stack borrows memory from the innermost pool in use. The stack returns this
+//! memory when the stack becomes idle again (see `stack/nesting.rs` in `pool_core`). The code for
 //! borrowing memory is not compiled for backends that use slots.
 
 #[cfg(feature = "cpu")]
@@ -69,8 +69,8 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`. A backend needs another implementation only if
-    /// threads can choose between devices or streams.
+    /// default implementation always returns `true`. A backend must override this method only if
+    /// its threads can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true
