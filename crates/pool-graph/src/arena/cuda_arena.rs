@@ -47,8 +47,8 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the plan's
-    /// peak. The call also fails if the source cannot allocate the buffer.
+    /// Returns an error if `capacity` is 0, overflows when it is rounded up, or is smaller than the
+    /// plan's peak. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -78,7 +78,7 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
-    /// Returns the device that holds the memory.
+    /// Returns the device on which the arena's memory is allocated.
     #[must_use]
     pub fn device(&self) -> Device {
         self.shared.device()
@@ -123,9 +123,9 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in the order of the calls, but the work on forked streams does not run in that
-    /// order. If this error occurs, the caller must discard the capture. The arena rejects all
-    /// allocations until it is reset.
+    /// reuses bytes in call order, but the work on forked streams does not run in that order. If
+    /// this error occurs, the caller must discard the capture. The arena rejects all allocations
+    /// until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()
     }

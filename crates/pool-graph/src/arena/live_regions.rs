@@ -1,6 +1,6 @@
-//! An arena's live regions, in allocation order. A hash table maps offsets to the regions that
-//! start there. The caller reserves capacity for the next region before it acquires the arena's
-//! lock.
+//! An arena's live regions, in allocation order. A hash table maps each offset to the regions that
+//! start at that offset. The caller reserves capacity for the next region before it acquires the
+//! arena's lock.
 
 use std::mem;
 

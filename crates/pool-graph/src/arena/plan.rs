@@ -14,7 +14,7 @@ pub enum Divergence {
     #[default]
     Refuse,
     /// The arena places this allocation and all later ones after the planned bytes, and never
-    /// reuses their bytes.
+    /// reuses the bytes of these allocations.
     FreshBytes,
 }
 
@@ -47,7 +47,7 @@ pub enum ArenaPlanError {
          alignment of all buffers in the problem to {GRANULE}"
     )]
     Unaligned {
-        /// The buffer's index in the problem.
+        /// The buffer's index in the planning problem.
         buffer: usize,
         /// The buffer's planned offset.
         offset: u64,

@@ -15,8 +15,8 @@ pub(crate) use real::{
 };
 
 /// Marks this thread as calling a source, or as preparing to call one. A thread that is calling a
-/// source never waits for calls from other threads. If an allocator hook re-entered the pool and
-/// waited, it could wait for its own thread and deadlock.
+/// source never waits for other threads' calls to finish. If an allocator hook re-entered the pool
+/// and waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 

@@ -11,7 +11,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that may receive nodes while the body's pools are dropped.
+/// The streams that may receive nodes while the body's pools are being dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -68,8 +68,8 @@ impl Account {
         }
     }
 
-    /// Records the beginning of work whose individual steps are not recorded. `at` contains the
-    /// handles of the stream's last nodes.
+    /// Records the beginning of work whose individual steps the capture cannot observe. `at`
+    /// contains the handles of the stream's last nodes.
     fn open_work(&mut self, stream: usize, at: &[u64]) {
         let begun = self.record.spans.len();
         let work = &mut self.scope_work[stream];
@@ -89,8 +89,8 @@ impl Account {
     }
 
     /// Records the completed work of a scope or a lent view as a single operation on each stream
-    /// that it used. The scope's stream already waits for the other streams. Returns all of these
-    /// streams.
+    /// that the work used. The scope's stream already waits for the other streams. Returns all of
+    /// these streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -143,8 +143,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may receive nodes while the scopes' pools are dropped. While a pool
-    /// is being dropped, it may make one stream wait for another without notifying this account.
+    /// Returns the streams that may receive nodes while the scopes' pools are being dropped. While
+    /// a pool is being dropped, it may make one stream wait for another without notifying this
+    /// account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();

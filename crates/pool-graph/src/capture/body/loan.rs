@@ -77,7 +77,7 @@ impl Drop for Lender {
 
 impl Capture<'_> {
     /// Lends a view to work that the capture cannot observe, such as launches and copies that use
-    /// device views on a stream. The stream waits for the earlier users of the memory and is
+    /// device views on a stream. The stream waits for earlier uses of the memory to finish and is
     /// recorded as a writer.
     ///
     /// ```no_run

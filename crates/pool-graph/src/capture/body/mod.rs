@@ -8,8 +8,8 @@
 //! As a result, a body cannot store these values in a variable that an allocator hook or a
 //! subscriber could access. The account stores no user values, and only one thread uses it. If a
 //! hook captures another graph, that capture has its own account. The account is always locked
-//! before the arena's state or `SHARES`. A thread that holds the lock of the arena's state or
-//! `SHARES` acquires no other lock.
+//! before the arena's state or `SHARES`. A thread that has locked the arena's state or `SHARES`
+//! acquires no other lock.
 
 mod account;
 mod account_scopes;

@@ -8,9 +8,9 @@
 //!   memory therefore stays valid as long as the capture's work may run. The work of a failed
 //!   capture never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
-//!   region is not returned to the arena, and the account records that it is in use. Therefore, no
-//!   later temporary uses its bytes. All earlier uses of these bytes end before the stream uses the
-//!   region, and the verifier checks this order in the graph.
+//!   account records that the region is in use, and never returns the region to the arena.
+//!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
+//!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
 //!   capture fails.

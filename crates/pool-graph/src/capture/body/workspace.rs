@@ -60,8 +60,8 @@ pub struct Workspace<'c> {
 }
 
 impl<'c> Capture<'c> {
-    /// Allocates a workspace for a library handle that uses this stream. The workspace remains part
-    /// of the footprint for the graph's lifetime.
+    /// Allocates a workspace for a library handle that uses this stream. The workspace is part of
+    /// the graph's footprint for as long as the graph exists.
     ///
     /// # Errors
     ///

@@ -65,11 +65,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// An error from `body` takes precedence over all other errors. If the arena is too small,
     /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
-    /// method returns the number of available bytes. If another scope between replays is open, the
-    /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
-    /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
-    /// the graph's stream cannot wait for the other streams, the arena's graphs can no longer be
-    /// replayed.
+    /// method returns the number of available bytes. If another scope that runs between replays is
+    /// open, the call fails with [`CaptureError::Lent`]. If the stream is being captured, the call
+    /// fails with [`CaptureError::Capturing`]. If a driver call fails, the call returns the
+    /// driver's error. If the graph's stream cannot wait for the other streams, the arena's graphs
+    /// can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -105,7 +105,8 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
+/// The pool of a scope that runs between replays, and the loan of the memory from which the pool
+/// allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -138,7 +139,7 @@ impl Drop for IdlePool {
     }
 }
 
-/// A block source for the pool that a scope between replays uses.
+/// A block source for the pool of a scope that runs between replays.
 struct IdleArena {
     /// The arena's start address.
     address: u64,

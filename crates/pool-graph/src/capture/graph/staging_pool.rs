@@ -54,7 +54,7 @@ pub struct StagingConfig {
 /// pool waits for the pending copies of its available buffers to finish. If a ticket is dropped
 /// after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// The available buffers, in the order they were returned. Copies that use the buffers at the
     /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
