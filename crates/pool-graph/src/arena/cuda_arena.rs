@@ -69,7 +69,8 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source has just returned this range, and no other code knows its address.
+            // SAFETY: the source has just returned this range, and the address has not been passed
+            // to any other code.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -86,7 +87,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
     /// is aligned to 256 bytes. If an arena has no plan, every live region has a unique address,
-    /// even if its size is 0.
+    /// even a region whose size is 0.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse its bytes. In all other cases, the call updates only the statistics.
+    /// reuse the region's bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture

@@ -26,7 +26,7 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Creates a mark of the arena's current state.
+    /// Creates a mark that stores the arena's current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().ledger.lock())?))
     }

@@ -175,8 +175,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all retained regions stay in use for the graph's lifetime. Regions whose loan
-    /// was passed to `mem::forget` also stay in use.
+    /// Records that all retained regions stay in use for the graph's lifetime. Regions whose loans
+    /// were passed to `mem::forget` also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

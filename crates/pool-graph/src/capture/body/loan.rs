@@ -18,7 +18,7 @@ use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
 /// A view of the capture's memory, lent to a stream. The loan provides device views. Launches and
-/// copies can use these views together with views from a [scope](Capture::scope) on the same
+/// copies can use a lent view together with views from a [scope](Capture::scope) on the same
 /// stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory

@@ -1,5 +1,5 @@
-//! The body of a capture or a dry run. The body's interface is [`Capture`], and its account records
-//! the body's work.
+//! The body of a capture or a dry run. A body uses the [`Capture`] interface, and an account
+//! records the body's work.
 //!
 //! The account's lock is the only lock in this crate that is held during allocations, arena calls,
 //! and driver calls. No thread ever locks an account recursively. Code can access the account only

@@ -113,15 +113,14 @@ impl Capture<'_> {
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses in any replay must meet one of two conditions. The first
-    /// condition is that the memory belongs to the views in `uses`. The work may write only to
-    /// views that are declared as written. The second condition is that the memory belongs to the
-    /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
-    /// The second condition must hold as long as the graph exists, or until an
-    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is passed to
-    /// `mem::forget` is never dropped, so no code waits for its runs to finish. If the graph's
-    /// state borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
-    /// dropped.
+    /// In every replay, the work may access only memory that belongs to the views in `uses`, to the
+    /// caller, or to the graph's state. The work may write to a view only if the view is declared
+    /// as written. Memory that belongs to the caller or to the graph's state must stay valid as
+    /// long as the graph exists, and no other code may use it. The caller may reuse its memory
+    /// earlier if an [update](crate::CapturedGraph::update) has replaced the work. A graph that is
+    /// passed to `mem::forget` is never dropped, so no code waits for its runs to finish. If the
+    /// graph's state borrows memory (`S` is not `'static`), the caller must also ensure that the
+    /// graph is dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work

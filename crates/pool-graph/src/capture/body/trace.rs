@@ -18,7 +18,7 @@ pub(crate) enum BodyStep {
     /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
     /// with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument received its number. Arguments are numbered from 0.
+    /// A host argument was assigned a number. Arguments are numbered from 0.
     Argument { number: usize },
     /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },

@@ -28,13 +28,12 @@ use crate::verify::Verification;
 /// # Why this is sound
 ///
 /// - *The graph owns the memory at every address in its nodes.* In a capture, safe code can use
-///   only two kinds of views. The first kind refers to the arena, and only graphs on the same
-///   stream use the arena. The second kind refers to blocks that one of the session's leases keeps
-///   alive. A caller that enqueues other work must use `unsafe` code and must guarantee that the
-///   memory used by this work stays valid. The capture detects work that other code enqueues on its
-///   streams. To detect work from other code, the capture records each stream's last nodes. In
-///   addition, every node in the graph must belong to a captured operation. No other code can end
-///   the capture and run its graph, because the capture begins on a private stream.
+///   only views of the arena and views of blocks that the session's leases keep alive. Only graphs
+///   on the same stream use the arena. A caller that enqueues other work must use `unsafe` code and
+///   must guarantee that the memory used by this work stays valid. The capture records each
+///   stream's last nodes to detect work that other code enqueues on its streams. In addition, every
+///   node in the graph must belong to a captured operation. No other code can end the capture and
+///   run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease
@@ -63,7 +62,7 @@ use crate::verify::Verification;
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.
-/// - *Copies that feed the graph without waiting run on the same stream.* In these copies, the
+/// - *Nonblocking copies that feed the graph run on the graph's stream.* For these copies, the
 ///   driver accesses no host memory except the buffers of a [`StagingPool`](crate::StagingPool).
 ///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The
 ///   graph retains the copied blocks and their leases until the copies have completed. If a ticket
@@ -323,8 +322,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record contains no offsets if
-    /// sharing bytes is safe only because of an order that the verifier found in the graph.
+    /// and other code may use the bytes before the temporaries. The record omits the offsets if two
+    /// temporaries may share bytes only because of an order that the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {

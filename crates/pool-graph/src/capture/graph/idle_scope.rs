@@ -40,8 +40,8 @@ impl<S> CapturedGraph<S> {
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
-    /// the other streams that the scope used. A scope may overwrite whatever an earlier scope or a
-    /// replay has left in this memory.
+    /// the other streams that the scope used. A scope may overwrite any data that an earlier scope
+    /// or a replay left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. A replay
     /// or an update during this time fails with [`CaptureError::Lent`].

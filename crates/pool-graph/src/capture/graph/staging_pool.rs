@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, but the pool reports this only
-                    // if all of its buffers are lost.
+                    // A lost buffer never becomes available again, but the pool reports the loss
+                    // only if all of its buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
