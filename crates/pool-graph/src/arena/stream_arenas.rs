@@ -121,7 +121,7 @@ impl CudaArena<DeviceMemory> {
     /// # Errors
     ///
     /// Returns an error if the graph forks even though the policy is
-    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. After either error, the
+    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. If the check fails, the
     /// graph must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {

@@ -39,7 +39,7 @@ pub enum BlockState {
     /// The block is owned by the code that allocated it. Only the owner may return the block.
     Allocated,
     /// One or more leases keep the block alive for captured graphs. The block stays at its address
-    /// until the last of these leases is dropped.
+    /// until its last lease is dropped.
     Leased,
 }
 

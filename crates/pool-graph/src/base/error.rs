@@ -213,13 +213,13 @@ pub enum GraphMemoryError<E> {
          clear the existing installation first"
     )]
     AlreadyInstalled {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The arena is not installed on the stream.
     #[error("this arena is not installed on stream {stream:#x}: install the arena first")]
     NotInstalled {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// A source operation other than an allocation failed.
@@ -232,7 +232,7 @@ pub enum GraphMemoryError<E> {
     },
 }
 
-/// The planned size of an allocation. An error message shows this size after the requested size.
+/// The planned size of an allocation. Error messages show this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

@@ -62,7 +62,7 @@ pub enum CaptureError {
     /// The stream has already been added to the session.
     #[error("the session already contains stream {stream:#x}: pass each stream only once")]
     StreamTwice {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The stream or the memory belongs to a different device or context than the session.
@@ -82,7 +82,7 @@ pub enum CaptureError {
         "stream {stream:#x} is already being captured: end that capture, or use another stream"
     )]
     AlreadyCapturing {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The graph's stream is being captured, and the operation cannot become part of that capture.
@@ -110,9 +110,9 @@ pub enum CaptureError {
          {graph:#x}: capture both graphs on the same stream"
     )]
     AnotherStream {
-        /// The handle of the session's stream, as a number.
+        /// The numeric handle of the session's stream.
         session: u64,
-        /// The handle of the graph's stream, as a number.
+        /// The numeric handle of the graph's stream.
         graph: u64,
     },
     /// Graphs on different streams share a block, and at least one of them writes to it.
@@ -317,7 +317,7 @@ pub enum CaptureError {
          the memory that this work uses: submit the work with `enqueue`, or use another stream"
     )]
     ForeignWork {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// This node was not added by any of the capture's operations, scopes, or

@@ -153,8 +153,8 @@ impl BodyStream {
 
 // SAFETY: all blocks are regions of the arena that start at multiples of 256 and belong to this
 // pool until the capture ends. The pool reuses a freed block only in stream order, after all
-// earlier uses of that block. The arena's memory lives as long as the graph. This memory belongs to
-// the context of the session's streams, as was checked when the session received the arena.
+// earlier uses of that block. The arena's memory lives as long as the graph. When the session
+// received the arena, it checked that the memory belongs to the context of the session's streams.
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
 // never executed. The capture's `KeptValues` own each launched function. `owner` returns the
 // capture's number. The account's lock is held only while the account is read or changed. None of

@@ -39,7 +39,7 @@ pub(crate) enum Memory {
     Owned(usize),
 }
 
-/// A body's trace, which stores, for each step, a hash of that step and all earlier steps.
+/// A body's trace. For each step, the trace stores a hash of that step and all earlier steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,

@@ -1,5 +1,5 @@
-//! Scopes between two replays. The pool of a scope between two replays can use the graph's arena,
-//! because the graph's temporaries are not in use then.
+//! Scopes that run between two replays. The pool of a scope that runs between two replays can use
+//! the graph's arena, because the graph's temporaries are not in use at that time.
 //!
 //! A scope between replays is safe for three reasons:
 //!
@@ -44,7 +44,7 @@ impl<S> CapturedGraph<S> {
     /// or a replay left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. A replay
-    /// or an update during this time fails with [`CaptureError::Lent`].
+    /// or an update that is attempted while the scope is open fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -181,8 +181,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the used part are merged into the unused part of
-    /// the arena.
+    /// Frees a block. Free blocks at the end of the arena's used part are merged into the arena's
+    /// unused part.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -201,7 +201,7 @@ impl Blocks {
 // loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
 // borrowed during the loan. The loan ends only after all work on the pool's views has been ordered
 // before later work on the graph's stream. The pool reuses a block only in stream order, after all
-// work that used the block. No method of this source uses the pool.
+// work that used the block. None of this source's methods uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

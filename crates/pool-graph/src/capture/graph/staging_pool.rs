@@ -51,7 +51,7 @@ pub struct StagingConfig {
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
-/// pool waits for the pending copies of its available buffers to finish. If a ticket is dropped
+/// pool waits for pending copies that use its available buffers to finish. If a ticket is dropped
 /// after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
     /// The available buffers, in the order they were returned. Copies that use the buffers at the
