@@ -168,7 +168,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Operations for arenas that are installed on streams or used in sessions.
+/// Operations on arenas that are installed on streams or used in sessions.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {

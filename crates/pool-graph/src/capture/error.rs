@@ -289,10 +289,10 @@ pub enum CaptureError {
     /// either in the body or on another thread.
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
-    /// returns this error, the capture fails with the same error. That error's text states the
-    /// cause. Otherwise, the cause is unknown, because the driver does not report which call
-    /// invalidated the capture. The text of `Invalidated` therefore lists all possible calls, with
-    /// advice for each one.
+    /// returns this error, the capture fails with the same error. The text of the returned error
+    /// states the cause. If the body returns no error, the cause is unknown, because the driver
+    /// does not report which call invalidated the capture. The error message of `Invalidated` lists
+    /// all possible calls, with advice for each one.
     #[error(
         "the capture was invalidated while its body was running. Possible causes: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }

@@ -206,7 +206,7 @@ impl Probe {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must repeat, or `None` if a capture may differ from the dry
+    /// Returns the trace that a capture must match, or `None` if a capture may differ from the dry
     /// run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())

@@ -1,4 +1,4 @@
-//! The account's methods that record scopes and lent views. The capture cannot observe a scope's
+//! The account methods that record scopes and lent views. The capture cannot observe a scope's
 //! individual operations. The capture therefore records the scope's work as a whole when the scope
 //! ends.
 

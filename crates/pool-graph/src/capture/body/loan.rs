@@ -174,7 +174,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 
 impl<T: PodElement> SharedLoan<'_, T> {
-    /// Returns a device view for reading the elements.
+    /// Returns a read-only device view of the elements.
     ///
     /// # Errors
     ///

@@ -50,7 +50,7 @@ pub(crate) enum RegionAccess {
     /// There are no further details, because the session does not own the region.
     Unlisted,
     /// There are no further details, because the session owns the region and no graph writes to it.
-    /// The region's uses do not wait for each other.
+    /// The region's uses do not wait for one another.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous one.
@@ -174,7 +174,7 @@ impl Region {
         }
     }
 
-    /// Records that all uses of the region end at a stream's last nodes. The individual uses have
+    /// Records that all uses of the region end with a stream's last nodes. The individual uses have
     /// not been recorded.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);

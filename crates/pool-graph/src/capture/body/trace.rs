@@ -16,7 +16,7 @@ pub(crate) enum BodyStep {
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
-    /// with a flag that is `true` if the operation writes to the memory.
+    /// along with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument was assigned a number. Arguments are numbered from 0.
     Argument { number: usize },

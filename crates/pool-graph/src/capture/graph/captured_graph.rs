@@ -44,7 +44,7 @@ use crate::verify::Verification;
 ///   graph, the state, and the leases are dropped in that order. If another thread is capturing
 ///   when the graph is dropped, the state and the leases are dropped immediately. The driver's
 ///   objects are destroyed only after the other thread's capture has ended. If the stream cannot be
-///   synchronized, nothing is freed. Synchronization fails while the stream is being captured
+///   synchronized, nothing is freed. Synchronization fails if the stream is being captured
 ///   explicitly, or if the driver returns an error even though the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks, performed without blocking the host. These copies use a
-//! staging pool's buffers and run on the graph's stream.
+//! Nonblocking copies to and from a graph's blocks. These copies use a staging pool's buffers and
+//! run on the graph's stream.
 
 use std::sync::Arc;
 

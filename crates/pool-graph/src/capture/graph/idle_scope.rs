@@ -1,7 +1,7 @@
 //! Scopes that run between two replays. The pool of a scope that runs between two replays can use
 //! the graph's arena, because the graph's temporaries are not in use at that time.
 //!
-//! A scope between replays is safe for three reasons:
+//! A scope that runs between replays is safe for three reasons:
 //!
 //! - The scope's pool uses the graph's stream. As a result, all of the pool's work runs after the
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream

@@ -62,7 +62,7 @@ pub struct StagingPool {
     context: Arc<CudaContext>,
 }
 
-/// Buffers that have been returned but not yet collected by the pool.
+/// Returned buffers that the pool has not collected yet.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
@@ -83,14 +83,14 @@ pub(super) struct TakenBuffer {
 }
 
 impl StagingPool {
-    /// Allocates a new pool's buffers in the given context. The pool can serve only graphs in the
-    /// same context.
+    /// Creates a pool and allocates its buffers in the given context. The pool can serve only
+    /// graphs in the same context.
     ///
     /// # Errors
     ///
     /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
-    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No
-    /// other method of the pool allocates memory.
+    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. None
+    /// of the pool's other methods allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
