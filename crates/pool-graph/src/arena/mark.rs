@@ -72,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies an arena's state. The lock is held only while the state is read, and not while host
-/// memory for the copy is allocated.
+/// Copies an arena's state. The lock is held while the state is read, but not while host memory for
+/// the copy is allocated.
 fn copy<B: Deref<Target = ArenaLedger>>(
     ledger: impl Fn() -> B,
 ) -> Result<ArenaLedger, NoHostMemory> {

@@ -79,7 +79,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or a lent view, and records the last nodes of all streams that the
+    /// Ends the work of a scope or lent view and records the last nodes of all streams that the
     /// work used.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);

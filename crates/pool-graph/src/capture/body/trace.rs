@@ -1,4 +1,4 @@
-//! A body's steps, stored as a sequence of hashes. Comparing the hashes shows the first step at
+//! A body's steps, stored as a sequence of hashes. Comparing the hashes reveals the first step at
 //! which a capture differs from the dry run used to create its plan.
 
 use std::collections::hash_map::DefaultHasher;

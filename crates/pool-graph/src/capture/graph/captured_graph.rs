@@ -31,9 +31,9 @@ use crate::verify::Verification;
 ///   only views of the arena and views of blocks that the session's leases keep alive. Only graphs
 ///   on the same stream use the arena. A caller that enqueues other work must use `unsafe` code and
 ///   must guarantee that the memory used by this work stays valid. The capture records each
-///   stream's last nodes to detect work that other code enqueues on its streams. In addition, every
-///   node in the graph must belong to a captured operation. No other code can end the capture and
-///   run its graph, because the capture begins on a private stream.
+///   stream's last nodes to detect work that other code enqueues on its streams. Every node in the
+///   graph must belong to a captured operation. No other code can end the capture and run its
+///   graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
 ///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease
