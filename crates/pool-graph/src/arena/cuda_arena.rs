@@ -47,8 +47,8 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the plan's
-    /// peak. The call also fails if the source cannot allocate the buffer.
+    /// Returns an error if `capacity` is 0, overflows when it is rounded up, or is smaller than the
+    /// plan's peak. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -69,7 +69,8 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source has just returned this range, and no other code knows its address.
+            // SAFETY: the source has just returned this range, and the address has not been passed
+            // to any other code.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -78,7 +79,7 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
-    /// Returns the device that holds the memory.
+    /// Returns the device on which the arena's memory is allocated.
     #[must_use]
     pub fn device(&self) -> Device {
         self.shared.device()
@@ -86,7 +87,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
     /// is aligned to 256 bytes. If an arena has no plan, every live region has a unique address,
-    /// even if its size is 0.
+    /// even a region whose size is 0.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl<M: MemorySource> CudaArena<M> {
 
     /// Deallocates the region that begins at `address`. If the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
-    /// reuse its bytes. In all other cases, the call updates only the statistics.
+    /// reuse the region's bytes. In all other cases, the call updates only the statistics.
     ///
     /// If no live region begins at the address, the arena counts the call but otherwise ignores it.
     /// Captured code may also drop memory that it allocated before the capture. While a capture
@@ -123,9 +124,9 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the arena's policy is [`Linear`](ArenaPolicy::Linear). A linear arena
-    /// reuses bytes in the order of the calls, but the work on forked streams does not run in that
-    /// order. If this error occurs, the caller must discard the capture. The arena rejects all
-    /// allocations until it is reset.
+    /// reuses bytes in call order, but the work on forked streams does not run in that order. If
+    /// this error occurs, the caller must discard the capture. The arena rejects all allocations
+    /// until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.ledger.lock().forked()
     }
@@ -167,7 +168,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Operations for arenas that are installed on streams or used in sessions.
+/// Operations on arenas that are installed on streams or used in sessions.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {

@@ -16,8 +16,8 @@ pub(super) struct ArenaLedger {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset of the first planned byte or, without a plan, of the first region. Code outside
-    /// the session uses the bytes below this offset.
+    /// The offset of the first planned byte or, if there is no plan, the offset of the first
+    /// region. Code outside the session uses the bytes below this offset.
     floor: u64,
     /// The offset of the next region that has no planned offset.
     cursor: u64,
@@ -162,7 +162,7 @@ impl ArenaLedger {
     }
 
     /// Returns a copy of this state with a different policy and no regions. New regions are
-    /// allocated at offset `floor` or above.
+    /// allocated at or above offset `floor`.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);

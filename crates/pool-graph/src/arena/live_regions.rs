@@ -1,6 +1,6 @@
-//! An arena's live regions, in allocation order. A hash table maps offsets to the regions that
-//! start there. The caller reserves capacity for the next region before it acquires the arena's
-//! lock.
+//! An arena's live regions, in allocation order. A hash table maps each offset to the regions that
+//! start at that offset. The caller reserves capacity for the next region before it acquires the
+//! arena's lock.
 
 use std::mem;
 
@@ -28,8 +28,8 @@ pub(super) struct LiveRegions {
     /// All regions, in allocation order. A deallocated region stays in the list until all later
     /// regions have been deallocated.
     regions: Vec<LiveRegion>,
-    /// The index of the newest live region in each hash-table row. The number of rows is never less
-    /// than the number of regions that the list can store.
+    /// The index of the newest live region in each hash-table row. The number of rows is at least
+    /// the number of regions that the list can store.
     rows: Vec<u32>,
     count: u64,
 }
@@ -85,7 +85,7 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity reserved earlier.
+    /// Adds a region and uses capacity that was reserved earlier.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }

@@ -26,7 +26,7 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Creates a mark of the arena's current state.
+    /// Creates a mark that stores the arena's current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().ledger.lock())?))
     }
@@ -72,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies an arena's state. The lock is held only while the state is read, so host memory for the
-/// copy is allocated without holding the lock.
+/// Copies an arena's state. The lock is held while the state is read, but not while host memory for
+/// the copy is allocated.
 fn copy<B: Deref<Target = ArenaLedger>>(
     ledger: impl Fn() -> B,
 ) -> Result<ArenaLedger, NoHostMemory> {

@@ -14,7 +14,7 @@ pub enum Divergence {
     #[default]
     Refuse,
     /// The arena places this allocation and all later ones after the planned bytes, and never
-    /// reuses their bytes.
+    /// reuses the bytes of these allocations.
     FreshBytes,
 }
 
@@ -22,8 +22,8 @@ pub enum Divergence {
 /// the k-th offset.
 ///
 /// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
-/// be in the same order as the capture's allocations. The constructor validates the plan again,
-/// using code that is independent of the planner.
+/// be in the same order as the capture's allocations. The constructor revalidates the plan with
+/// code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
     /// The offset and size of each allocation. Copies of the plan share this list, so copying a
@@ -47,7 +47,7 @@ pub enum ArenaPlanError {
          alignment of all buffers in the problem to {GRANULE}"
     )]
     Unaligned {
-        /// The buffer's index in the problem.
+        /// The buffer's index in the planning problem.
         buffer: usize,
         /// The buffer's planned offset.
         offset: u64,

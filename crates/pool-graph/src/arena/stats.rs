@@ -1,11 +1,11 @@
-//! An arena's statistics, available as numbers and as a printed table.
+//! An arena's statistics, which can be read as fields or printed as a table.
 
 use std::fmt;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The statistics of a [`CudaArena`](crate::CudaArena). Each number covers the time since the last
-/// reset, unless its documentation states otherwise.
+/// The statistics of a [`CudaArena`](crate::CudaArena). Each statistic covers the time since the
+/// last reset, unless its documentation states otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArenaStats {
@@ -29,8 +29,8 @@ pub struct ArenaStats {
     pub live_regions: u64,
     /// The number of regions allocated, including regions that have been deallocated.
     pub allocations: u64,
-    /// The number of deallocation calls during the arena's lifetime whose address was not the start
-    /// of a live region.
+    /// The number of deallocation calls over the arena's lifetime with an address at which no live
+    /// region began.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,

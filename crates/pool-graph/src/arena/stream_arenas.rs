@@ -1,5 +1,5 @@
-//! Arenas that are installed on streams. Library code that receives only a stream can find the
-//! arena for its capture, even without a capture session.
+//! Arenas that are installed on streams. Library code that receives only a stream can find that
+//! stream's arena, even without a capture session.
 
 use std::sync::Arc;
 
@@ -115,13 +115,13 @@ impl CudaArena<DeviceMemory> {
     /// accesses.
     ///
     /// The check reads the finished graph, not the capture in progress. While a capture is in
-    /// progress, other code may have access to its stream. Such code could end the capture from
-    /// another thread and destroy the graph during the check.
+    /// progress, other code may have access to its stream. If the check read the capture in
+    /// progress, another thread could end that capture and destroy the graph during the check.
     ///
     /// # Errors
     ///
     /// Returns an error if the graph forks even though the policy is
-    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. After either error, the
+    /// [`Linear`](crate::ArenaPolicy::Linear), or if a driver call fails. If the check fails, the
     /// graph must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {

@@ -176,15 +176,15 @@ pub enum GraphMemoryError<E> {
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The capture forks, but its arena has already reused bytes by rewinding. Several forked
-    /// streams may access the reused bytes at the same time.
+    /// The capture forks, but its arena has already moved its offset back to reuse bytes. Several
+    /// forked streams may access the reused bytes at the same time.
     #[error(
         "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
          streams could use the same bytes at once: discard the capture, and use an arena with the \
          policy Monotone or Planned"
     )]
     ForkedCapture {
-        /// The number of times that the arena has rewound.
+        /// The number of times that the arena has moved its offset back.
         rewinds: u64,
     },
     /// The arena has been reset since the lease was created, so other code may be using the leased
@@ -213,13 +213,13 @@ pub enum GraphMemoryError<E> {
          clear the existing installation first"
     )]
     AlreadyInstalled {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The arena is not installed on the stream.
     #[error("this arena is not installed on stream {stream:#x}: install the arena first")]
     NotInstalled {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// A source operation other than an allocation failed.
@@ -232,7 +232,7 @@ pub enum GraphMemoryError<E> {
     },
 }
 
-/// The planned size of an allocation. An error message shows this size after the requested size.
+/// The planned size of an allocation. Error messages show this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

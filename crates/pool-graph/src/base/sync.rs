@@ -14,9 +14,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks this thread as calling a source, or as preparing to call one. A thread that is calling a
-/// source never waits for calls from other threads. If an allocator hook re-entered the pool and
-/// waited, it could wait for its own thread and deadlock.
+/// Marks this thread as calling a source, or as preparing to call one. While a thread is calling a
+/// source, it never waits for other threads' calls to finish. If an allocator hook re-entered the
+/// pool and waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 

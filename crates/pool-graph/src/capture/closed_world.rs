@@ -1,7 +1,7 @@
-//! A check that every node of a graph has an owner. Each captured operation owns the node that it
+//! A check that every node in a graph has an owner. Each captured operation owns the node that it
 //! added, which is identified by the node's kind and addresses. A scope owns its kernel launches
 //! and any fills and copies that access only the graph's own memory. The caller of `enqueue` owns
-//! all nodes of the work that it enqueued. A node without an owner comes from code outside the
+//! all nodes that the enqueued work added. A node without an owner comes from code outside the
 //! capture, for example on another thread. The check rejects a graph if one of its nodes has no
 //! owner.
 
@@ -33,15 +33,15 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains it. A span that began after this first span
-    /// ended cannot own the node.
+    /// For each node, the number of the first span that contains the node. A span cannot own the
+    /// node if the span began after that first span had ended.
     came: Vec<Option<usize>>,
-    /// For each node, the last span whose search visited it.
+    /// For each node, the number of the last span whose search visited the node.
     seen: Vec<Option<usize>>,
 }
 
 impl ClosedWorld<'_> {
-    /// Checks that every node of the graph has an owner.
+    /// Checks that every node in the graph has an owner.
     pub(super) fn check(&self, contents: &Contents) -> Result<(), CaptureError> {
         let mut nodes = Nodes::new(contents);
         for (number, span) in self.spans.iter().enumerate() {

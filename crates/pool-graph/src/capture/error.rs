@@ -35,9 +35,9 @@ pub enum CaptureError {
     /// The plan's offsets cannot be used in an arena.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph may use one of them while it still uses
-    /// the other. This error occurs if the plan was created for a different body or for a different
-    /// order of the same operations.
+    /// Two temporaries share bytes, but the captured graph may use one of them while the other is
+    /// still in use. This error occurs if the plan was created for a different body or for a
+    /// different order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still be using one when it acquires \
          the other: make the stream `wait` before the second acquire, or create the plan from a \
@@ -62,7 +62,7 @@ pub enum CaptureError {
     /// The stream has already been added to the session.
     #[error("the session already contains stream {stream:#x}: pass each stream only once")]
     StreamTwice {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The stream or the memory belongs to a different device or context than the session.
@@ -82,7 +82,7 @@ pub enum CaptureError {
         "stream {stream:#x} is already being captured: end that capture, or use another stream"
     )]
     AlreadyCapturing {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// The graph's stream is being captured, and the operation cannot become part of that capture.
@@ -110,9 +110,9 @@ pub enum CaptureError {
          {graph:#x}: capture both graphs on the same stream"
     )]
     AnotherStream {
-        /// The handle of the session's stream, as a number.
+        /// The numeric handle of the session's stream.
         session: u64,
-        /// The handle of the graph's stream, as a number.
+        /// The numeric handle of the graph's stream.
         graph: u64,
     },
     /// Graphs on different streams share a block, and at least one of them writes to it.
@@ -124,9 +124,9 @@ pub enum CaptureError {
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle, as a number, of the stream that the session or the writing graph uses.
+        /// The numeric handle of the stream that the session or the writing graph uses.
         session: u64,
-        /// The handle, as a number, of the stream that the other graph uses.
+        /// The numeric handle of the stream that the other graph uses.
         graph: u64,
     },
     /// The session does not contain the requested branch.
@@ -146,12 +146,12 @@ pub enum CaptureError {
          scope, or end that scope first"
     )]
     ScopeOpen {
-        /// The index of the stream in the session: 0 is the first stream, and 1 is the first
+        /// The stream's index in the session, which is 0 for the first stream and 1 for the first
         /// branch.
         stream: usize,
     },
-    /// Device views or a scope between replays currently borrow the memory. A capture cannot
-    /// observe how device views are used.
+    /// Device views, or a scope that runs between replays, currently borrow the memory. A capture
+    /// cannot observe how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before you run a graph that uses the arena"
@@ -233,10 +233,10 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The body's steps differ from the steps that it must repeat. A capture must repeat the steps
-    /// of the dry run from which its plan was made. An update must repeat the steps of the captured
-    /// body. A step also differs if it uses a different block or writes to a block that was
-    /// previously only read.
+    /// The body's steps differ from the recorded steps that the body must repeat. A capture must
+    /// repeat the steps of the dry run from which its plan was made. An update must repeat the
+    /// steps of the captured body. A step also counts as different if it uses a different block or
+    /// writes to a block that was previously only read.
     #[error(
         "step {step} of the body differs from the earlier dry run or graph, which has {planned} \
          steps: probe or capture the current body again"
@@ -271,9 +271,9 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
-    /// Nodes of some kinds, such as conditional nodes, are not supported. The same error occurs for
-    /// a copy or a fill whose addresses cannot be computed.
+    /// The graph does not reveal which memory a node accesses, so the node cannot be verified. Some
+    /// kinds of nodes, such as conditional nodes, are not supported. The same error occurs for a
+    /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
          kernels, fills and copies, or run the work outside the graph"
@@ -284,15 +284,15 @@ pub enum CaptureError {
         /// The reason the node's memory accesses cannot be determined.
         reason: UnreadableReason,
     },
-    /// The capture was invalidated while its body ran, or code outside the session ended or
-    /// restarted it. The cause is a call that the [mode](crate::CaptureMode) forbids, made either
-    /// in the body or on another thread.
+    /// The capture was invalidated while its body was running, or code outside the session ended or
+    /// restarted the capture. The cause is a call that the [mode](crate::CaptureMode) forbids, made
+    /// either in the body or on another thread.
     ///
     /// The call that invalidated the capture may have returned an error to the body. If the body
-    /// returns this error, the capture fails with the same error. That error's text states the
-    /// cause. Otherwise, the cause is unknown, because the driver does not report which call
-    /// invalidated the capture. The text of `Invalidated` therefore lists all possible calls, with
-    /// advice for each one.
+    /// returns this error, the capture fails with the same error. The text of the returned error
+    /// states the cause. If the body returns no error, the cause is unknown, because the driver
+    /// does not report which call invalidated the capture. The error message of `Invalidated` lists
+    /// all possible calls, with advice for each one.
     #[error(
         "the capture was invalidated while its body was running. Possible causes: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -310,14 +310,14 @@ pub enum CaptureError {
         /// A description of the inconsistency.
         found: &'static str,
     },
-    /// Work was enqueued on one of the session's streams without using the capture, and has become
-    /// part of the graph.
+    /// Work was enqueued directly on one of the session's streams, rather than through the capture,
+    /// and has become part of the graph.
     #[error(
         "code outside the capture submitted work to stream {stream:#x}, so the graph would not own \
          the memory that this work uses: submit the work with `enqueue`, or use another stream"
     )]
     ForeignWork {
-        /// The stream's handle, as a number.
+        /// The stream's numeric handle.
         stream: u64,
     },
     /// This node was not added by any of the capture's operations, scopes, or
@@ -354,9 +354,9 @@ pub enum CaptureError {
         buffers: usize,
         /// The number of buffers that belong to tickets, including tickets passed to `mem::forget`.
         held: usize,
-        /// The number of buffers that belong to no ticket but still have a pending copy. If other
-        /// code has captured a copy that uses the buffer into another graph, the buffer never
-        /// becomes available again.
+        /// The number of buffers that do not belong to a ticket but still have a pending copy. If
+        /// another graph contains a copy that uses the buffer, the buffer never becomes available
+        /// again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.

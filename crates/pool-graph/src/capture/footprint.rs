@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound on the peak of every possible layout. Temporaries of this total size may all
-    /// be in use at the same time.
+    /// A lower bound on the peak of every possible layout. The temporaries that are in use at the
+    /// same time may reach this total size.
     pub lower_bound: u64,
 }
 
@@ -206,7 +206,7 @@ impl Probe {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must repeat, or `None` if a capture may differ from the dry
+    /// Returns the trace that a capture must match, or `None` if a capture may differ from the dry
     /// run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())

@@ -39,23 +39,23 @@ pub(crate) struct Account {
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if one of the body's steps has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step uses that stream; a
-    /// dry run cannot detect this.
+    /// stream. A device view may add a stream to the capture before any step uses that stream. A
+    /// dry run cannot detect streams that a device view adds.
     entered: Vec<bool>,
-    /// The work of scopes and lent views on each of the session's streams.
+    /// The work that scopes and lent views add to each of the session's streams.
     pub(super) scope_work: Vec<ScopeWork>,
 }
 
 impl Account {
-    /// Creates the account of a dry run.
+    /// Creates the account for a dry run.
     pub(crate) fn dry(streams: &[Arc<CudaStream>], values: Arc<KeptValues>) -> Self {
         Self::new(streams.into(), BodyMemory::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture. If `planned` contains a trace, the capture must follow it.
-    /// For an update, the caller passes the number that identifies captures of the graph.
-    /// Initially, `shares` records each leased block as read. The resulting graph shares ownership
-    /// of `values`.
+    /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
+    /// it. For an update, the caller passes the number that identifies captures of the graph.
+    /// Initially, `shares` marks each leased block as read. The resulting graph shares ownership of
+    /// `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -93,7 +93,7 @@ impl Account {
         }
     }
 
-    /// Closes the account and returns its memory source and its record. Consequently, a value
+    /// Closes the account and returns its memory source and its record. After this call, a value
     /// leaked by the body cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (BodyMemory, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
@@ -149,7 +149,7 @@ impl Account {
     }
 
     /// Returns the first `CaptureError` that a pool replaced with a driver error, unless a scope
-    /// has already returned the `CaptureError`.
+    /// has already returned it.
     pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
         let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
         self.refused_is_reported = true;
@@ -262,8 +262,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Adds a stream to the capture before the stream's first step. Work on this stream follows the
-    /// current work on the session's first stream.
+    /// Adds a stream to the capture before the stream's first step. All work on this stream follows
+    /// the work that is already on the session's first stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -297,8 +297,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Returns `true` if `later` must still wait for `earlier`, so that its next operation follows
-    /// all operations on `earlier`.
+    /// Returns `true` if a wait is still needed to order the next operation on `later` after all
+    /// operations on `earlier`.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -341,14 +341,14 @@ impl Account {
         }
     }
 
-    /// Returns the name of each memory region that an operation uses, with a flag that is `true`
-    /// for a write.
+    /// Returns the name of each memory region that an operation uses, along with a flag that is
+    /// `true` if the operation writes to the region.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
     /// Records the blocks to which the graph writes, so that graphs on other streams cannot use
-    /// them. At this point, every leased block is already recorded as read.
+    /// them. At this point, every leased block is already marked as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The last nodes that the capture's own work has added to its streams. If other code enqueues work
 //! on the session's streams, even through safe library calls, the work becomes part of the graph.
 //! No caller has guaranteed that the memory used by this work stays valid. The capture fails if
-//! this module detects such work.
+//! this module detects work from other code.
 
 use std::sync::Arc;
 

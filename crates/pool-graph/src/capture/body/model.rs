@@ -53,7 +53,7 @@ impl Model {
         operation
     }
 
-    /// Returns `true` if `later` must wait for `earlier` before its next operation can follow all
+    /// Returns `true` if a wait is needed to order the next operation on `later` after all
     /// operations on `earlier`.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);

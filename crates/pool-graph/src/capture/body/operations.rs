@@ -108,20 +108,19 @@ impl Capture<'_> {
         Ok(HostArgument { capture, number })
     }
 
-    /// Uses cudarc to enqueue work on a stream, such as kernel launches and library calls. In a dry
-    /// run, the closure is not called.
+    /// Uses cudarc to enqueue work, such as kernel launches and library calls, on a stream. In a
+    /// dry run, the closure is not called.
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses in any replay must meet one of two conditions. The first
-    /// condition is that the memory belongs to the views in `uses`. The work may write only to
-    /// views that are declared as written. The second condition is that the memory belongs to the
-    /// caller or to the graph's state. This memory must stay valid, and no other code may use it.
-    /// The second condition must hold as long as the graph exists, or until an
-    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
-    /// with `mem::forget` never ends, and no code waits for its runs to finish. If the graph's
-    /// state borrows memory (`S` is not `'static`), the caller must also ensure that the graph is
-    /// dropped.
+    /// In every replay, the work may access only memory that belongs to the views in `uses`, to the
+    /// caller, or to the graph's state. The work may write to a view only if the view is declared
+    /// as written. Memory that belongs to the caller or to the graph's state must stay valid as
+    /// long as the graph exists, and no other code may use it. The caller may reuse its memory
+    /// earlier if an [update](crate::CapturedGraph::update) has replaced the work. A graph that is
+    /// passed to `mem::forget` is never dropped, so no code waits for its runs to finish. If the
+    /// graph's state borrows memory (`S` is not `'static`), the caller must also ensure that the
+    /// graph is dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work
@@ -192,7 +191,7 @@ impl Capture<'_> {
     }
 
     /// Returns the host buffer from which a copy in the graph reads. Returns `None` in a dry run,
-    /// or if the copy has 0 bytes.
+    /// or if the copy is 0 bytes long.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

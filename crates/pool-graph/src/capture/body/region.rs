@@ -50,7 +50,7 @@ pub(crate) enum RegionAccess {
     /// There are no further details, because the session does not own the region.
     Unlisted,
     /// There are no further details, because the session owns the region and no graph writes to it.
-    /// The region's uses do not wait for each other.
+    /// The region's uses do not wait for one another.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous one.
@@ -64,7 +64,7 @@ pub(crate) struct UseGroup {
     pub(crate) writes: bool,
     /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the last nodes among these uses.
+    /// The handles of the last nodes in this group of uses.
     pub(crate) until: Vec<u64>,
 }
 
@@ -86,8 +86,8 @@ pub(crate) struct Uses {
     pub(crate) known: Vec<u64>,
     /// The handles of the last nodes on this stream that use the region. Each node that uses the
     /// region is one of these nodes or precedes one of them. If an operation uses the region, the
-    /// list contains that operation's nodes. If the region is lent, the list contains the last
-    /// nodes of the stream, which has already waited for all users of the view.
+    /// list contains that operation's nodes. If the region is lent, the list contains the stream's
+    /// last nodes, which already follow all uses of the view.
     pub(crate) until: Vec<u64>,
 }
 
@@ -174,7 +174,7 @@ impl Region {
         }
     }
 
-    /// Records that all uses of the region end at a stream's last nodes. The individual uses have
+    /// Records that all uses of the region end with a stream's last nodes. The individual uses have
     /// not been recorded.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);

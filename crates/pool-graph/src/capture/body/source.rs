@@ -5,12 +5,12 @@
 //! The safety proofs in this module rely on four facts:
 //!
 //! - **The graph owns the arena** and keeps the leased blocks alive. The arena's and the blocks'
-//!   memory therefore stays valid as long as the capture's work may run. The work of a failed
-//!   capture never runs.
+//!   memory therefore stays valid as long as the capture's work may run. A failed capture's work
+//!   never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
-//!   region is not returned to the arena, and the account records that it is in use. Therefore, no
-//!   later temporary uses its bytes. All earlier uses of these bytes end before the stream uses the
-//!   region, and the verifier checks this order in the graph.
+//!   account records that the region is in use, and never returns the region to the arena.
+//!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
+//!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
 //!   capture fails.
@@ -153,8 +153,8 @@ impl BodyStream {
 
 // SAFETY: all blocks are regions of the arena that start at multiples of 256 and belong to this
 // pool until the capture ends. The pool reuses a freed block only in stream order, after all
-// earlier uses of that block. The arena's memory lives as long as the graph. This memory belongs to
-// the context of the session's streams, as was checked when the session received the arena.
+// earlier uses of that block. The arena's memory lives as long as the graph. When the session
+// received the arena, it checked that the memory belongs to the context of the session's streams.
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
 // never executed. The capture's `KeptValues` own each launched function. `owner` returns the
 // capture's number. The account's lock is held only while the account is read or changed. None of

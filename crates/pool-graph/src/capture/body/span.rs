@@ -17,7 +17,7 @@ pub(crate) struct Span {
 /// The owner of a span's nodes. The owner is responsible for all memory that the nodes access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture itself owns the span's nodes, and has added exactly these nodes.
+    /// The capture itself owns the span's nodes and added exactly these nodes.
     Put(Vec<PutNode>),
     /// A scope or a lent view owns the span's nodes. The span's nodes are kernel launches, or fills
     /// and copies that access only the graph's memory.

@@ -1,4 +1,4 @@
-//! A body's steps, stored as a sequence of hashes. Comparing the hashes shows the first step at
+//! A body's steps, stored as a sequence of hashes. Comparing the hashes reveals the first step at
 //! which a capture differs from the dry run used to create its plan.
 
 use std::collections::hash_map::DefaultHasher;
@@ -16,9 +16,9 @@ pub(crate) enum BodyStep {
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` lists the memory that the operation uses,
-    /// with a flag that is `true` if the operation writes to the memory.
+    /// along with a flag that is `true` if the operation writes to the memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument received its number. Arguments are numbered from 0.
+    /// A host argument was assigned a number. Arguments are numbered from 0.
     Argument { number: usize },
     /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },
@@ -39,7 +39,7 @@ pub(crate) enum Memory {
     Owned(usize),
 }
 
-/// A body's trace, which stores, for each step, a hash of that step and all earlier steps.
+/// A body's trace. For each step, the trace stores a hash of that step and all earlier steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,

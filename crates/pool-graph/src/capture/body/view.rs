@@ -59,7 +59,7 @@ impl<'c, T> CaptureView<'c, T> {
         self.to_use(false)
     }
 
-    /// Declares that enqueued work writes to the view, and possibly also reads it.
+    /// Declares that enqueued work writes to the view and possibly also reads it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)
@@ -227,7 +227,7 @@ impl<T> fmt::Debug for SharedView<'_, T> {
 }
 
 impl<'c> Capture<'c> {
-    /// Returns a view for reading a slice that the session [owns](crate::CaptureSession::own).
+    /// Returns a read-only view of a slice that the session [owns](crate::CaptureSession::own).
     /// Streams that only read the slice do not wait for each other.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl<'c> Capture<'c> {
         self.view_of_owned(&slice.name).map(SharedView)
     }
 
-    /// Returns a view for reading and writing a slice that the session
+    /// Returns a view that can read and write a slice that the session
     /// [owns](crate::CaptureSession::own_mut).
     ///
     /// The capture orders all uses of the slice, and the verifier checks that the graph preserves

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks, performed without blocking the host. These copies use a
-//! staging pool's buffers and run on the graph's stream.
+//! Nonblocking copies to and from a graph's blocks. These copies use a staging pool's buffers and
+//! run on the graph's stream.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ impl<S> CapturedGraph<S> {
     /// elements. The staging buffer becomes available again once the copy has completed.
     ///
     /// The first call records that this graph writes to the block, because a copy may still be
-    /// pending when the call returns. The block remains recorded until the next
-    /// [`update`](Self::update), or until the graph is dropped.
+    /// pending when the call returns. The graph remains recorded as a writer of the block until the
+    /// next [`update`](Self::update), or until the graph is dropped.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -130,9 +130,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // At this point, the stream has only been checked; nothing has been recorded. If an
-        // operation is refused because of a capture, it writes nothing and must not mark the block
-        // as written.
+        // At this point, the stream has only been checked; nothing has been recorded. An
+        // operation that fails because of an active capture writes nothing and must not mark the
+        // block as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,7 +1,7 @@
-//! Scopes between two replays. The pool of a scope between two replays can use the graph's arena,
-//! because the graph's temporaries are not in use then.
+//! Scopes that run between two replays. The pool of a scope that runs between two replays can use
+//! the graph's arena, because the graph's temporaries are not in use at that time.
 //!
-//! A scope between replays is safe for three reasons:
+//! A scope that runs between replays is safe for three reasons:
 //!
 //! - The scope's pool uses the graph's stream. As a result, all of the pool's work runs after the
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
@@ -40,11 +40,11 @@ impl<S> CapturedGraph<S> {
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
-    /// the other streams that the scope used. A scope may overwrite whatever an earlier scope or a
-    /// replay has left in this memory.
+    /// the other streams that the scope used. A scope may overwrite any data that an earlier scope
+    /// or a replay left in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. A replay
-    /// or an update during this time fails with [`CaptureError::Lent`].
+    /// or an update that is attempted while the scope is open fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -65,11 +65,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// An error from `body` takes precedence over all other errors. If the arena is too small,
     /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
-    /// method returns the number of available bytes. If another scope between replays is open, the
-    /// call fails with [`CaptureError::Lent`]. If the stream is being captured, the call fails with
-    /// [`CaptureError::Capturing`]. If a driver call fails, the call returns the driver's error. If
-    /// the graph's stream cannot wait for the other streams, the arena's graphs can no longer be
-    /// replayed.
+    /// method returns the number of available bytes. If another scope that runs between replays is
+    /// open, the call fails with [`CaptureError::Lent`]. If the stream is being captured, the call
+    /// fails with [`CaptureError::Capturing`]. If a driver call fails, the call returns the
+    /// driver's error. If the graph's stream cannot wait for the other streams, the arena's graphs
+    /// can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -105,7 +105,8 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
+/// The pool of a scope that runs between replays, and the loan of the memory from which the pool
+/// allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -138,7 +139,7 @@ impl Drop for IdlePool {
     }
 }
 
-/// A block source for the pool that a scope between replays uses.
+/// A block source for the pool of a scope that runs between replays.
 struct IdleArena {
     /// The arena's start address.
     address: u64,
@@ -180,8 +181,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the used part are merged into the unused part of
-    /// the arena.
+    /// Frees a block. Free blocks at the end of the arena's used part are merged into the arena's
+    /// unused part.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -200,7 +201,7 @@ impl Blocks {
 // loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
 // borrowed during the loan. The loan ends only after all work on the pool's views has been ordered
 // before later work on the graph's stream. The pool reuses a block only in stream order, after all
-// work that used the block. No method of this source uses the pool.
+// work that used the block. None of this source's methods uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

@@ -51,10 +51,10 @@ pub struct StagingConfig {
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
-/// pool waits for the pending copies of its available buffers to finish. If a ticket is dropped
+/// pool waits for pending copies that use its available buffers to finish. If a ticket is dropped
 /// after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. The copies of the buffers at the
+    /// The available buffers, in the order they were returned. Copies that use the buffers at the
     /// front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
@@ -62,7 +62,7 @@ pub struct StagingPool {
     context: Arc<CudaContext>,
 }
 
-/// Buffers that have been returned but not yet collected by the pool.
+/// Returned buffers that the pool has not collected yet.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
@@ -83,14 +83,14 @@ pub(super) struct TakenBuffer {
 }
 
 impl StagingPool {
-    /// Allocates a new pool's buffers in the given context. The pool can serve only graphs in the
-    /// same context.
+    /// Creates a pool and allocates its buffers in the given context. The pool can serve only
+    /// graphs in the same context.
     ///
     /// # Errors
     ///
     /// Returns an error if the driver call fails. The call also fails if the host cannot allocate
-    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No
-    /// other method of the pool allocates memory.
+    /// the pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. None
+    /// of the pool's other methods allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, but the pool reports this only
-                    // if all of its buffers are lost.
+                    // A lost buffer never becomes available again, but the pool reports the loss
+                    // only if all of its buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }

@@ -8,9 +8,9 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// A ticket for an enqueued read. Any thread can later check whether the read has completed or wait
-/// for it. Enqueueing a write or a read does not wait for the device, but [`wait`](Self::wait)
-/// does.
+/// A ticket for an enqueued read. Any thread can later check whether the read has completed, or
+/// wait for it to complete. Enqueueing a write or a read does not wait for the device, but
+/// [`wait`](Self::wait) does.
 ///
 /// Dropping a ticket returns its buffer to the staging pool; the pool reuses the buffer after the
 /// copy has completed. If a ticket is passed to `mem::forget`, its buffer is never reused. A ticket
