@@ -34,7 +34,7 @@ impl BusyMark {
     }
 }
 
-/// A guard that removes the pool's busy mark when the guard is dropped.
+/// A guard that removes the pool's busy mark on drop.
 #[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 

@@ -54,7 +54,7 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the host backends' acquire methods that write every element before it is
+/// An element type for the host backends' acquire methods that write each element before it can be
 /// read.
 ///
 /// `HostElement` is implemented for every [`Copy`] type. If a type is not `Copy`, the compiler's

@@ -5,9 +5,9 @@
 use core::error::Error;
 use core::fmt;
 
-/// The reason why a pool operation failed. The pool remains usable after any `PoolError`.
+/// The reason for a pool operation's failure. The pool remains usable after any `PoolError`.
 ///
-/// The type parameter `E` is the backend's own error
+/// The type parameter `E` is the type of the backend's own errors
 /// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message;
 /// [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages on
 /// one line.
@@ -211,7 +211,7 @@ impl fmt::Display for LargestBlocks<'_> {
     }
 }
 
-/// The reason why a shape is invalid.
+/// The reason a shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -290,7 +290,7 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
+/// The reason a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
 /// `ViewError` can be converted into the [`PoolError`] variant of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -337,8 +337,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that
-/// is out of range.
+/// The reason a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that is
+/// out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::error::PoolError;
 
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
-/// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
+/// that can be copied and stored. It can be sent to another thread if `T` is `Send`.
 ///
 /// A handle contains its pool's identity and a serial number. The identity is unique in the
 /// process, and the pool never reuses a serial number. The identity and the serial number are each
@@ -139,11 +139,11 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
-/// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
-/// reference, its arrays are read-only.
+/// scope that was opened above these arrays. A shared reference to a `Handles` value provides
+/// read-only access to its arrays.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
-/// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
+/// in a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
 /// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If a
 /// pool's constants are created first, their blocks are no larger than needed.

@@ -1,4 +1,4 @@
-//! Defines the dynamic pool, for code whose lifetimes are not lexical, such as interpreters,
+//! Defines the dynamic pool, which is for code without lexical lifetimes, such as interpreters,
 //! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
 //! checkpoints form a stack.
 
@@ -250,7 +250,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
-    /// [`PoolError::StaleHandle`] if its array was freed or replaced.
+    /// [`PoolError::StaleHandle`] if the handle's array was freed or replaced.
     #[inline]
     pub fn get<T: Element>(
         &self,

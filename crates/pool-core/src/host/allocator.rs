@@ -56,8 +56,8 @@ const STACK_DIVISOR: usize = 64;
 /// allocation in a chunk grows and shrinks in place, and its memory can be reused after it is
 /// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
 ///
-/// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
-/// KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
+/// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
+/// 64 KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
 /// swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired from
 /// the scope. When the same code runs a second time, it does not allocate any memory.
 ///
@@ -68,7 +68,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers; to get the pool's error, which does, call [`take_refusal`](Self::take_refusal).
+/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which does.
 ///
 /// # Why this is sound
 ///
@@ -83,7 +83,7 @@ const STACK_DIVISOR: usize = 64;
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
 ///
 /// 4. The allocator never derives a new allocation from a pointer that a collection passes to it.
-///    The allocator compares only the addresses of pointers that a collection passes to it.
+///    The allocator uses pointers from collections only to compare their addresses.
 ///
 /// 5. While the pool runs user code, it does not hand out chunks. While an allocation is being
 ///    moved, its chunk has no free bytes.
@@ -482,7 +482,7 @@ fn dangling(layout: Layout) -> NonNull<u8> {
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic cannot violate an invariant of the allocator.
+/// A panic cannot violate any of the allocator's invariants.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

@@ -21,8 +21,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
     /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
     /// rest of that array's block also remains in use. If `body` returns a slice from elsewhere
-    /// (from this scope, another pool, or a static), the slice is copied. An empty slice uses no
-    /// slot.
+    /// (this scope, another pool, or a static), the slice is copied. An empty slice uses no slot.
     ///
     /// The `body` closure must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
@@ -83,7 +82,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     }
 
     /// Keeps the slice that `body` returns, like [`keep`](Self::keep), but accepts a `body` that
-    /// may fail. The error is a [`PoolError`] or a type that implements `From<PoolError>`.
+    /// may fail. The error type is either [`PoolError`] or a type that implements
+    /// `From<PoolError>`.
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// No other code may use the slice. It must remain valid until something is acquired or freed
-    /// at or above the cursor. No other view of any slot at or above the cursor may exist.
+    /// No other code may use the slice. The slice must remain valid until something is acquired or
+    /// freed at or above the cursor. No other view of any slot at or above the cursor may exist.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,
@@ -131,8 +131,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid. The memory below the cursor that now holds them has no
-        // other view and remains allocated for `'s`.
+        // SAFETY: the elements are valid. The memory below the cursor that now holds the elements
+        // has no other view and remains allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

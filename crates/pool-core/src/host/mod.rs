@@ -2,8 +2,8 @@
 //! can write through a pointer. The elements may contain padding, or may be pointers, references,
 //! tuples, or `MaybeUninit` values.
 //!
-//! If the elements are not plain data, their slot is marked before the first write. The slot is
-//! zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
+//! If the elements are not plain data, their slot is marked before the first write. A marked slot
+//! is zeroed before it is handed out for reading (invariant 10 of the `raw` module). Values that
 //! implement `Drop` are stored in boxes or in collections that use a scope's allocator.
 
 #[cfg(feature = "allocator-api2")]

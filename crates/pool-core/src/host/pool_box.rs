@@ -198,8 +198,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Creates `length` values by calling `element(index)` for each index in ascending order. The
     /// returned box drops the values from the last to the first.
     ///
-    /// The `element` closure may acquire from the scope. If `element` panics, the values that have
-    /// already been created are dropped.
+    /// The `element` closure may acquire arrays from the scope. If `element` panics, the values
+    /// that have already been created are dropped.
     ///
     /// # Panics
     ///

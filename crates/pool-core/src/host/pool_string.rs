@@ -22,8 +22,8 @@ use allocator_api2::vec::Vec;
 ///
 /// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), because programs often use
 /// many short strings. Strings that use the allocator share chunks, whereas each
-/// [`PoolVec`](crate::PoolVec) uses its own slot. If a text does not change, copy its bytes with
-/// [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
+/// [`PoolVec`](crate::PoolVec) uses its own slot. For text that does not change, copy the bytes
+/// with [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

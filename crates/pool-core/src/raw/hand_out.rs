@@ -135,7 +135,7 @@ unsafe fn put_in_order<B: PoolBackend>(
 }
 
 /// Replaces a slot's block with one of at least `needed` bytes. The function first tries a size
-/// that is computed with the growth factor and then the exact size. If both allocations fail, the
+/// computed with the growth factor and then tries the exact size. If both allocations fail, the
 /// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
@@ -202,10 +202,10 @@ unsafe fn grow<B: PoolBackend>(
 ///
 /// A block larger than `WHOLE_FACTOR_BYTES` grows by only a quarter of the amount that the growth
 /// factor specifies. The reduced growth limits the surplus bytes that the pool retains until the
-/// next trim. It costs little, because large blocks rarely grow. If lengths vary at random, a
-/// slot's block ends up 12.5% larger than the slot's longest array. With the full default factor,
-/// the block would end up 50% larger. If lengths increase slowly, a block still grows only a
-/// logarithmic number of times.
+/// next trim. The reduced growth costs little, because large blocks rarely grow. If lengths vary at
+/// random, a slot's block ends up 12.5% larger than the slot's longest array. With the full default
+/// factor, the block would end up 50% larger. If lengths increase slowly, a block still grows only
+/// a logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

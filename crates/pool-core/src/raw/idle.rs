@@ -54,8 +54,8 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
-        // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy
-        // or exclusively borrowed.
+        // SAFETY: the caller guarantees that the slot is idle and that the pool is either
+        // exclusively borrowed or marked as busy.
         released.note(unsafe { release(slot) });
     }
     released

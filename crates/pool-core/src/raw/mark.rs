@@ -82,8 +82,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because `take_block` removes the mark together with the block,
-        // so a marked slot always has a block.
+        // exists. A marked slot always has a block, because `take_block` removes the mark together
+        // with the block. `bytes` is therefore not 0.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

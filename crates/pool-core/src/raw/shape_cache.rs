@@ -2,9 +2,9 @@
 //! dynamic rank. When cold code replaces a slot's block, it also drops all of the slot's shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
-//! entry therefore never becomes stale. A cached shape is known to fit in the slot's block. Entries
-//! are evicted in round-robin order. The worst case is a loop that uses one more shape than the set
-//! can hold. Each acquire in the loop then misses the cache and allocates a few words on the host.
+//! entry therefore never becomes stale. Every cached shape fits in the slot's block. Entries are
+//! evicted in round-robin order. The worst case is a loop that uses one more shape than the set can
+//! hold. Each acquire in the loop then misses the cache and allocates a few words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;

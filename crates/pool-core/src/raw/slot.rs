@@ -1,6 +1,6 @@
 //! Defines the interface that other modules use to access a slot. A [`SlotPointer`] refers to a
 //! slot that a cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's
-//! view refers to the slot of that view.
+//! view refers to that view's slot.
 
 use core::fmt;
 use core::marker::PhantomData;
