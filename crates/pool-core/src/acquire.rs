@@ -44,7 +44,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) would return.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
@@ -93,7 +93,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
@@ -120,7 +120,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
@@ -152,7 +152,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) would return.
     #[inline]
     #[track_caller]
     pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {

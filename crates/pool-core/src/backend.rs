@@ -19,15 +19,15 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 
 /// A kind of memory that pools can use, such as host memory or the memory of one GPU.
 ///
-/// A pool accesses its memory only through the methods of this trait. Everything else (slots,
-/// cursors, scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately
-/// for each backend.
+/// A pool accesses its memory only through this trait's methods. Everything else (slots, cursors,
+/// scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately for each
+/// backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
 /// mebibyte. The tests also track the blocks that the backend allocates and frees.
-/// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
-/// good starting points for new backends.
+/// `pool-conformance` also contains two good starting points for new backends: a minimal backend
+/// and a backend with a command queue.
 ///
 /// # Safety
 ///
@@ -44,7 +44,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
 ///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate). `free` must free each block in the way that matches its
+///   [`allocate`](Self::allocate). `free` must free each block in a way that matches the block's
 ///   allocation, even if the configuration has changed since then. `free` must never unwind. The
 ///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
 ///   not unwind.
@@ -53,8 +53,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
 ///   `Context: Send` therefore implies that blocks may move to another thread together with the
-///   context. If a backend's blocks can be used only on one thread, its `Context` must not be
-///   `Send`.
+///   context. If a backend's blocks can be used on only one thread, the backend's `Context` must
+///   not be `Send`.
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length. Both
 ///   methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must not
@@ -319,9 +319,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
 /// A backend whose blocks the host can write through a pointer at any time.
 ///
-/// Host code writes through this pointer without waiting for any queue. A backend must not
-/// implement this trait if its fills and copies run asynchronously, even if its memory is host
-/// memory.
+/// Host code writes through this pointer without waiting for any queue. A backend whose fills and
+/// copies run asynchronously must not implement this trait, even if its memory is host memory.
 ///
 /// A host backend's scopes hand out slices of any type `T: Copy`, even if the type contains padding
 /// or the memory is uninitialized. For types that do not implement `Element`, the pool creates
@@ -571,7 +570,7 @@ pub trait PoolState<B: PoolBackend> {
     /// use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
-    /// Returns the pool's identity, which is unique in the process.
+    /// Returns the pool's identity, which is unique within the process.
     fn id(&self) -> u64;
 
     /// Returns a serial number that none of this pool's handles has used before.
@@ -599,7 +598,7 @@ pub trait PoolState<B: PoolBackend> {
 
 /// A scope's position in its pool's memory. A reservation checks that enough memory is available at
 /// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backward only
-/// if filling the memory failed and nothing has been acquired since.
+/// if filling the memory failed and nothing else has been acquired since then.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -628,7 +627,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) would return.
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
@@ -882,7 +881,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) returns.
+    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) would return.
     ///
     /// # Safety
     ///
@@ -922,9 +921,9 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for at least `length` elements of `T`, and its scope must be
-    /// open. Either the cursor must have moved past the memory, or no other code may run before the
-    /// caller acquires it.
+    /// The memory must be reserved for at least `length` elements of `T`, and the memory's scope
+    /// must be open. Either the cursor must have moved past the memory, or no other code may run
+    /// before the caller acquires it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;

@@ -93,7 +93,7 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire first overwrites its memory with 0xFF bytes. These bytes
+    /// Sets whether every acquire first overwrites the acquired memory with 0xFF bytes. These bytes
     /// represent NaN in every floating-point type. Poisoning the memory exposes code that reads
     /// elements before writing them. With poisoning enabled, each acquire also calls a cold
     /// function that fills the memory.
@@ -112,8 +112,8 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether the pool measures its peak number of live bytes, which is reported as
-    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). While the measurement is enabled,
+    /// Sets whether the pool measures its peak number of live bytes (see
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes)). While the measurement is enabled,
     /// each acquire calls a cold function. Enable the measurement for a few iterations and then
     /// disable it with [`configure`](crate::Pool::configure).
     ///
@@ -153,7 +153,8 @@ impl PoolConfig {
         self
     }
 
-    /// Sets how many shapes of dynamic rank each slot caches, which must be between 1 and 16.
+    /// Sets the number of shapes of dynamic rank that each slot caches. The number must be between
+    /// 1 and 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
     /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few

@@ -51,7 +51,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_described`](Self::try_acquire_described) returns.
+    /// Panics with the error that [`try_acquire_described`](Self::try_acquire_described) would
+    /// return.
     ///
     /// # Safety
     ///

@@ -1,7 +1,7 @@
 //! Defines the element types, which are the plain data types that a pool can store. An array of a
 //! [`PodElement`] type can be handed out with contents from an earlier use. The [`Element`] trait
-//! also covers types such as `bool`, in which some byte patterns are invalid. If a type has invalid
-//! byte patterns, the memory is zeroed or written before it is handed out.
+//! also covers types such as `bool`, for which some byte patterns are invalid. If a type has
+//! invalid byte patterns, the memory is zeroed or written before it is handed out.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 

@@ -390,7 +390,7 @@ pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 
     ErrorChain(error)
 }
 
-/// An error that is displayed together with its sources.
+/// A wrapper that displays an error together with its sources.
 struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {

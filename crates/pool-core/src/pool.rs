@@ -57,7 +57,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))

@@ -1,5 +1,5 @@
 //! Implements the dynamic pool's acquire methods. A dynamic pool's acquire methods work like a
-//! scope's acquire methods, but they return a handle to the array.
+//! scope's acquire methods but return handles to the arrays.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};

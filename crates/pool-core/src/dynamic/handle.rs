@@ -12,7 +12,7 @@ use crate::error::PoolError;
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
 /// that can be copied and stored. It can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains its pool's identity and a serial number. The identity is unique in the
+/// A handle contains its pool's identity and a serial number. The identity is unique within the
 /// process, and the pool never reuses a serial number. The identity and the serial number are each
 /// 64 bits wide. A method that receives a handle returns an error if the handle belongs to another
 /// pool, or if a rewind has freed the handle's array.
@@ -108,8 +108,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is less than the number of active slots, and therefore also less than the
-    // total number of slots.
+    // SAFETY: the handle's slot number is less than the number of active slots, and therefore also
+    // less than the total number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);

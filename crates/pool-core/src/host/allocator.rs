@@ -53,8 +53,9 @@ const STACK_DIVISOR: usize = 64;
 /// # Memory
 ///
 /// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation in a chunk grows and shrinks in place, and its memory can be reused after it is
-/// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
+/// allocation in a chunk grows and shrinks in place, and its memory can be reused once the
+/// allocation is freed. The memory of any other freed allocation cannot be reused until the scope
+/// has ended.
 ///
 /// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
 /// 64 KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
@@ -68,7 +69,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which does.
+/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
@@ -448,8 +449,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
-        // SAFETY: the memory after the first `old.size()` bytes has `new.size() - old.size()`
-        // bytes.
+        // SAFETY: the first `old.size()` bytes of the memory are followed by
+        // `new.size() - old.size()` more bytes.
         unsafe { tail.write_bytes(0, new.size() - old.size()) };
         Ok(grown)
     }

@@ -250,7 +250,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.pop()
     }
 
-    /// Removes the elements of a range and moves the later elements down. The elements are removed
+    /// Removes the elements in a range and moves the later elements down. The elements are removed
     /// even if the returned iterator is not used.
     ///
     /// # Panics

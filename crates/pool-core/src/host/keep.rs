@@ -18,9 +18,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
     /// occupies the outer scope's next slot.
     ///
-    /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
-    /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
-    /// rest of that array's block also remains in use. If `body` returns a slice from elsewhere
+    /// The slice's address does not change, and nothing is copied or allocated. The slice's slot
+    /// and the outer scope's next slot swap blocks. If the slice is only part of an acquired array,
+    /// the rest of that array's block also remains in use. If `body` returns a slice from elsewhere
     /// (this scope, another pool, or a static), the slice is copied. An empty slice uses no slot.
     ///
     /// The `body` closure must return a slice, so convert a vector to a slice with

@@ -1,6 +1,6 @@
 //! Implements operations that trim idle slots (slots at or above a cursor), compact them, or arm
 //! them for sampling. If the pool is busy, these operations do nothing, because they were called
-//! from within another operation of that pool.
+//! from within another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};

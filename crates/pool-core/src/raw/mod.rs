@@ -31,7 +31,7 @@
 //!    slot's block (see the `exchange` module). The `keep` method performs the same swap for an
 //!    array of an inner scope that has ended.
 //!
-//!    A vector that was acquired without capacity owns its slot but uses no byte of the slot's
+//!    A vector that was acquired without capacity owns its slot but uses no bytes of the slot's
 //!    block. No view of the block exists until the vector's first use, when the block is handed
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.

@@ -132,8 +132,7 @@ impl<B: PoolBackend> SlotRef<B> {
     /// during `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
-        // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's
-        // scope.
+        // SAFETY: a view's slot is not a sentinel, and the slot's pool outlives the view's scope.
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
