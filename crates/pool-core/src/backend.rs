@@ -79,7 +79,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for that
 ///   work. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse) must make
-///   the pool's queue wait for the work on the other queue.
+///   the pool's queue wait for the view's work on other queues.
 ///
 /// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
@@ -651,8 +651,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must outlive `'s`. As long as the returned position is in use, the cursor may move
-    /// only past memory that was reserved through that position.
+    /// The pool must outlive `'s`. While the returned position is in use, the cursor may move only
+    /// past memory that was reserved through that position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
     /// Acquires the reserved memory by moving the cursor past it.
@@ -723,7 +723,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
     /// memory, and that view must not be used after this call. The first `vector.length` elements
-    /// may be viewed again after this call. No other cursor of the pool may be used as long as this
+    /// may be viewed again after this call. No other cursor of the pool may be used while this
     /// cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
@@ -961,7 +961,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
     ///
     /// # Safety
     ///
@@ -983,7 +983,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
     ///
     /// # Safety
     ///
@@ -1003,7 +1003,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
     ///
     /// # Safety
     ///

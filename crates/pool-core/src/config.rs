@@ -63,9 +63,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool's limit is
-    /// independent of all other pools. Setting a limit does not reserve a share of the device's
-    /// memory for the pool.
+    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool's limit
+    /// applies only to that pool. Setting a limit does not reserve a share of the device's memory
+    /// for the pool.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;

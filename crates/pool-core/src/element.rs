@@ -5,8 +5,8 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled,
-/// or written.
+/// A plain data type for elements that a pool can hand out after their memory has been zeroed,
+/// filled, or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of

@@ -117,9 +117,9 @@ impl<B: PoolBackend> FreeList<B> {
             return Some(unsafe { Pool::from_root(root) });
         }
         // When the pool was taken, it linked to the next pool in the list, and this link has not
-        // changed. The caller guarantees that the linked pool has not been dropped, except by
-        // closing the list. No pool ever links to the closed marker. The two addresses are equal,
-        // so the pool's link is still valid.
+        // changed. The caller guarantees that only closing the list can have dropped the linked
+        // pool. No pool ever links to the closed marker. The two addresses are equal, so the pool's
+        // link is still valid.
         self.head.set(root.into_raw());
         None
     }

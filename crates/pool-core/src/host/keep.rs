@@ -30,8 +30,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Memory held in a loop
     ///
     /// To keep a slice, the method swaps the slice's block with the block in the outer scope's next
-    /// slot. In a loop that calls `keep`, each iteration's temporaries therefore use blocks from
-    /// different slots. If a temporary is much larger than the kept array, each iteration may grow
+    /// slot. In a loop that calls `keep`, the temporaries therefore use different slots in each
+    /// iteration. If a temporary is much larger than the kept array, each iteration may grow
     /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
     /// temporary array of 1 MiB to compute each of them. The loop allocates memory in its first 100
     /// runs, after which the pool holds 101 MiB. To avoid this, acquire a large temporary once,

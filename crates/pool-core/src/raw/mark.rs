@@ -14,8 +14,8 @@ use crate::error::PoolError;
 /// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the form that a record
-/// stores.
+/// Returns the number of words in the first `bytes` bytes of a block, in the form stored in a
+/// slot's record.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }

@@ -115,8 +115,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // SAFETY: a set lives until a cold function removes it from its idle slot, and no reference
     // into the set is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted entry runs backend code. When that code runs, the set is complete and no
-    // reference to the set is in use.
+    // Dropping the evicted entry runs backend code. When the backend code runs, the set is complete
+    // and no reference to the set is in use.
     drop(evicted);
     // SAFETY: a set lives until a cold function removes it from its idle slot. During `'s`, no
     // other reference to the set exists.
