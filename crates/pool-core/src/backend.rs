@@ -320,7 +320,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// A backend whose blocks the host can write through a pointer at any time.
 ///
 /// Host code writes through this pointer without waiting for any queue. A backend whose fills and
-/// copies run asynchronously must not implement this trait, even if its memory is host memory.
+/// copies run asynchronously must not implement this trait, even if it uses host memory.
 ///
 /// A host backend's scopes hand out slices of any type `T: Copy`, even if the type contains padding
 /// or the memory is uninitialized. For types that do not implement `Element`, the pool creates
@@ -983,7 +983,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
+    /// Returns [`PoolError::Backend`] if the backend cannot write the elements.
     ///
     /// # Safety
     ///
@@ -1003,7 +1003,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
+    /// Returns [`PoolError::Backend`] if the backend cannot copy `source`.
     ///
     /// # Safety
     ///

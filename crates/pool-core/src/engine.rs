@@ -21,8 +21,8 @@ pub trait Engine: Copy {
     /// for a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot for an array whose elements may be read before they are written, without
-    /// moving the cursor. This method does not return a `Result`, so the hot path has to check only
+    /// Reserves, without moving the cursor, the slot for an array whose elements may be read before
+    /// they are written. This method does not return a `Result`, so the hot path has to check only
     /// the slot.
     ///
     /// # Panics

@@ -85,7 +85,7 @@ pub enum PoolError<E> {
         /// The number of the slot that both handles refer to.
         slot: usize,
     },
-    /// The call came from code that was running inside another operation of the pool, such as an
+    /// The call came from code that another operation of the pool was running, such as an
     /// allocator's hook, a `tracing` subscriber, or a backend. Code that runs inside one of a
     /// pool's operations cannot acquire memory from the same pool.
     ///

@@ -98,7 +98,7 @@ impl<B: PoolBackend> Pool<B> {
     /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
     /// lengths acquired since the previous call to `compact` or
     /// [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the first call
-    /// does not replace any blocks and starts sampling (see [`Compaction`]).
+    /// only starts sampling and does not replace any blocks (see [`Compaction`]).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

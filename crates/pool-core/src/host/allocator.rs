@@ -326,8 +326,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk.
-            // The allocation is then no longer the last allocation in the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
+            // and the allocation is no longer the last one in the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
