@@ -1032,7 +1032,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`view`](Self::view) apply, but the elements may have any type.
+    /// The same requirements as for [`view`](Self::view) apply, but the elements may be of any
+    /// type.
     #[inline(always)]
     unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
     where

@@ -1,7 +1,7 @@
-//! Defines a flag that marks a pool as busy while user code may run in the middle of a pool
-//! operation. User code can be an allocator's hook, a `tracing` subscriber, a backend, or the
-//! destructor of a descriptor. User code that runs during an operation may hold a scope of the same
-//! pool and call the scope's methods.
+//! Defines a flag that marks a pool as busy while user code may run during a pool operation. User
+//! code can be an allocator's hook, a `tracing` subscriber, a backend, or the destructor of a
+//! descriptor. User code that runs during an operation may hold a scope of the same pool and call
+//! the scope's methods.
 
 use core::cell::Cell;
 

@@ -103,9 +103,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks
-    /// enable a memory checker to detect raw pointers that are used after their scope has ended.
-    /// With fresh blocks, each acquire performs an additional allocation.
+    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks allow
+    /// a memory checker to detect raw pointers that are used after their scope has ended. With
+    /// fresh blocks, each acquire performs an additional allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -220,7 +220,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The maximum number of acquires that are sampled for each slot.
+    /// The maximum number of acquires sampled for each slot.
     pub const SAMPLES: u16 = 32;
 }
 

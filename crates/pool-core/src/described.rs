@@ -116,7 +116,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block. The slot is required for creating a view.
+    /// The slot that holds the block. The slot is required to create a view.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,

@@ -137,9 +137,9 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
-    /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
-    /// not allocate memory. While `f` runs, the list does not contain the pools that were in it
-    /// when the call started. A pool that `f` takes from the list is therefore never one of the
+    /// Calls `f` for each pool in the list. The order of the pools does not change. This method
+    /// does not allocate memory. While `f` runs, the list does not contain the pools that were in
+    /// it when the call started. A pool that `f` takes from the list is therefore never one of the
     /// original pools. Pools that `f` adds to the list are placed after the original pools. If `f`
     /// panics, the original pools are returned to the list. For the safety requirements of
     /// [`put_back`](Self::put_back), a call to this method counts as taking all pools from the

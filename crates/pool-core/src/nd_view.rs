@@ -1,6 +1,6 @@
-//! Defines arrays whose elements may be in any kind of memory. The methods reshape and split the
-//! arrays and return their lengths and strides. The acquire methods return an `NdView` if they are
-//! called with a shape.
+//! Defines arrays whose elements may be in any kind of memory. The arrays have methods that reshape
+//! them, split them, and return their lengths and strides. The acquire methods return an `NdView`
+//! if they are called with a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};

@@ -1,6 +1,6 @@
 //! Defines an allocator that stores collections in a scope's memory. The allocator works with all
 //! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
-//! and divides them, so that small allocations can share a slot.
+//! and divides them so that small allocations can share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,10 +17,10 @@ use crate::backend::{
 use crate::error::PoolError;
 use crate::scope::Scope;
 
-/// The smallest size of a chunk, in bytes.
+/// The minimum chunk size, in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The maximum size of a chunk, in bytes, unless the chunk's first allocation requires more.
+/// The maximum chunk size, in bytes, unless a chunk's first allocation requires more.
 const MOST_GENEROUS: usize = 64 << 10;
 
 /// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
@@ -160,12 +160,12 @@ const STACK_DIVISOR: usize = 64;
 /// ```
 pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
-    /// The first byte of the chunk.
+    /// A pointer to the chunk's first byte.
     start: Cell<*mut u8>,
     /// The chunk's first unallocated byte. This pointer and the pointers to all allocations in the
     /// chunk are derived from `start`.
     next: Cell<*mut u8>,
-    /// The end of the chunk, which is at or above `next`.
+    /// A pointer to the chunk's end, which is at or above `next`.
     end: Cell<*mut u8>,
     /// The memory of the chunk. If the chunk has grown, this field contains the memory of the
     /// chunk's first part. The memory is not used after `'a` ends. The lifetime in the field's type

@@ -37,8 +37,8 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
-    /// vector for `'s`, and only values of `T` are written to it.
+    /// Memory that is large enough for `capacity` elements. The memory belongs only to this vector
+    /// for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer rather than a reference because a [`PoolVec`](super::PoolVec)
     /// replaces the vector's memory. A reference would be incorrect because the vector can be

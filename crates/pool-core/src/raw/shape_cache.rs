@@ -41,7 +41,7 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     set.find(TypeId::of::<T>(), dims)
 }
 
-/// Counts a hit in the shape cache.
+/// Counts a shape-cache hit.
 #[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     slot.state().shape_hits.increment();

@@ -43,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, and not a sentinel, of a pool that outlives `'s`.
+    /// `slot` must be a slot, not a sentinel, in a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
