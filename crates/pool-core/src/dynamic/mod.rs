@@ -18,8 +18,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
 /// A pool whose arrays are identified by [`Handle`]s and freed by rewinding to checkpoints. While a
-/// lexical scope is open, the pool's arrays serve as constants, as the documentation of [`Handles`]
-/// describes.
+/// lexical scope is open, the pool's arrays serve as constants, as described in the [`Handles`]
+/// documentation.
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. The pool can be
 /// rewound to the root any number of times, and each such rewind is equivalent to calling
