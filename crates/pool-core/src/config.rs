@@ -153,8 +153,8 @@ impl PoolConfig {
         self
     }
 
-    /// Sets the number of shapes of dynamic rank that each slot caches. The number must be between
-    /// 1 and 16.
+    /// Sets the number of shapes of dynamic rank that each slot caches. The number of cached shapes
+    /// must be between 1 and 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
     /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few

@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::error::PoolError;
 
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
-/// that can be copied and stored. It can be sent to another thread if `T` is `Send`.
+/// that can be copied and stored. A handle can be sent to another thread if `T` is `Send`.
 ///
 /// A handle contains its pool's identity and a serial number. The identity is unique within the
 /// process, and the pool never reuses a serial number. The identity and the serial number are each

@@ -322,7 +322,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.trim()
     }
 
-    /// Replaces oversized blocks with smaller ones in all slots that are not handed out(see
+    /// Replaces oversized blocks with smaller ones in all slots that are not handed out (see
     /// [`Compaction`]).
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
