@@ -89,11 +89,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may retain a reference to the context after returning. A view may access the context
-///   through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of the
-///   context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may run
-///   user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code may
-///   use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after it returns. A view may access the
+///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
+///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
+///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
+///   may use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
@@ -498,7 +498,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
 
     /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
     /// another chain. If the method returns `false`, the pool is still in its chain and must stay
-    /// live for the rest of the process.
+    /// live for the rest of the process's lifetime.
     ///
     /// # Safety
     ///
@@ -823,7 +823,7 @@ pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
 /// A copyable value that stores the position of a cursor. An array is acquired through a position
-/// if its length must be checked before memory is reserved.
+/// if the array's length must be checked before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;

@@ -13,8 +13,8 @@ impl BusyMark {
         Self(Cell::new(false))
     }
 
-    /// Marks the pool as busy until the returned guard is dropped, including during unwinding.
-    /// Returns `None` if the pool is already marked as busy.
+    /// Marks the pool as busy until the returned guard is dropped, which also happens during
+    /// unwinding. Returns `None` if the pool is already marked as busy.
     pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
         self.try_mark().then(|| BusyGuard(self))
     }

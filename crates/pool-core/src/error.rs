@@ -87,7 +87,7 @@ pub enum PoolError<E> {
     },
     /// The call came from code that another operation of the pool was running, such as an
     /// allocator's hook, a `tracing` subscriber, or a backend. Code that runs inside one of a
-    /// pool's operations cannot acquire memory from the same pool.
+    /// pool's operations cannot acquire memory from that pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
     /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.

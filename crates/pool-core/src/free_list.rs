@@ -17,7 +17,7 @@ use crate::pool::Pool;
 /// [`take`](Self::take) has returned a pool, the caller owns the pool, independently of the list.
 /// Pools may be returned to the list in any order, even after the list has been closed.
 ///
-/// The following example keeps a thread's idle pools of a custom backend in a list:
+/// The following example stores a thread's idle pools, which use a custom backend, in a list:
 ///
 /// ```
 /// use pool_core::{FreeList, Pool};
@@ -97,8 +97,8 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
     /// changed since the pool was taken, this method returns the pool to the caller instead of
-    /// adding it. The list is unchanged if all pools that were taken after this pool have been
-    /// returned in the reverse order.
+    /// adding it to the list. The list is unchanged if all pools that were taken after this pool
+    /// have been returned in the reverse order.
     ///
     /// # Safety
     ///

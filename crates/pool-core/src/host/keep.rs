@@ -88,8 +88,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns the error that `body` returned. If the slice must be copied, the method can also
-    /// return the errors of [`try_acquire`](Self::try_acquire). If an error is returned, no slot
-    /// remains acquired.
+    /// return any error that [`try_acquire`](Self::try_acquire) returns. If an error is returned,
+    /// no slot remains acquired.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,

@@ -11,7 +11,7 @@ use core::cell::Cell;
 /// The counter therefore does not need to be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
-    /// including its own bytes.
+    /// including the slot's own bytes.
     ends: Cell<Vec<usize>>,
     /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,
