@@ -36,7 +36,7 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] type in which every byte pattern is a valid value. A pool may hand out such
+/// An [`Element`] type for which every byte pattern is a valid value. A pool may hand out such
 /// elements with recycled contents.
 ///
 /// `PodElement` is implemented for every type that is [`bytemuck::Pod`].

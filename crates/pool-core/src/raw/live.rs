@@ -28,7 +28,8 @@ impl LiveBytes {
     }
 
     /// Records that slot `number` is handed out with `bytes` bytes while slot `idle_from` and all
-    /// later slots are idle. The slot must be the next slot, or must have been handed out before.
+    /// later slots are idle. The slot must be the next slot to be handed out, or must already have
+    /// been handed out.
     ///
     /// # Errors
     ///
