@@ -77,9 +77,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) takes effect only after all previously enqueued work on the block has
 ///   finished. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
-/// - If a view was used on another queue, the pool's queue does not automatically wait for that
-///   work. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse) must make
-///   the pool's queue wait for the view's work on other queues.
+/// - If a view was used on another queue, the pool's queue does not automatically wait for the work
+///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
+///   must make the pool's queue wait for the view's work on other queues.
 ///
 /// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
@@ -89,11 +89,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may retain a reference to the context after it returns. A view may access the
-///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
-///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
-///   may use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after the method returns. A view may access
+///   the context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted
+///   parts of the context (`Rc` or `Arc`). No method may call back into the pool that called it.
+///   Methods may run user code (an allocator's hooks, a driver's callbacks, or a log subscriber),
+///   and that code may use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.

@@ -240,8 +240,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Moves the cursor to slot `active`, which must be at or below the cursor's current position.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
-        // at most the position of the old cursor, so the slot exists. The assignment below replaces
-        // the old cursor.
+        // at most the old cursor's position, so the slot exists. The assignment below replaces the
+        // old cursor.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 

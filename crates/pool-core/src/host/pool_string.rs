@@ -128,8 +128,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.reserve(additional);
     }
 
-    /// Converts the string into its bytes without moving them. Use this method to call fallible
-    /// methods of the vector, such as `try_reserve`.
+    /// Converts the string into its bytes without moving them. Use this method to call the vector's
+    /// fallible methods, such as `try_reserve`.
     #[inline]
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8, A> {
