@@ -19,15 +19,15 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 
 /// A kind of memory that pools can use, such as host memory or the memory of one GPU.
 ///
-/// A pool accesses its memory only through the methods of this trait. Everything else (slots,
-/// cursors, scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately
-/// for each backend.
+/// A pool accesses its memory only through this trait's methods. Everything else (slots, cursors,
+/// scopes, growth, and limits) is generic over `B: PoolBackend` and is compiled separately for each
+/// backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
 /// mebibyte. The tests also track the blocks that the backend allocates and frees.
-/// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
-/// good starting points for new backends.
+/// `pool-conformance` also contains two good starting points for new backends: a minimal backend
+/// and a backend with a command queue.
 ///
 /// # Safety
 ///
@@ -44,17 +44,17 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
 ///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate). `free` must free each block in the way that matches its
+///   [`allocate`](Self::allocate). `free` must free each block in a way that matches the block's
 ///   allocation, even if the configuration has changed since then. `free` must never unwind. The
 ///   `Drop` implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must
 ///   not unwind.
-/// - [`align_block`](Self::align_block) returns a part of the block that retains the provenance of
+/// - [`align_block`](Self::align_block) returns a part of the block and preserves the provenance of
 ///   the block's pointer. The returned part begins less than `align` bytes after the start of the
 ///   block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
 ///   `Context: Send` therefore implies that blocks may move to another thread together with the
-///   context. If a backend's blocks can be used only on one thread, its `Context` must not be
-///   `Send`.
+///   context. If a backend's blocks can be used on only one thread, the backend's `Context` must
+///   not be `Send`.
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length. Both
 ///   methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must not
@@ -64,8 +64,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// Each pool belongs to one work queue, which can be a thread's sequence of calls, a stream, or an
 /// ordered encoder. Work that is enqueued through a view may run later, even after the view's scope
-/// has ended. A pool hands out a block again as soon as its scope ends, even if work on the block
-/// is still pending. For each block, the following must therefore hold on the pool's queue:
+/// has ended. A pool may hand out a block again as soon as the block's scope ends, even if work on
+/// the block is still pending. For each block, the following must therefore hold on the pool's
+/// queue:
 ///
 /// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill), and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work (including reads) that was
@@ -73,11 +74,12 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   enqueued through later views. A write that takes effect immediately or bypasses the queue is
 ///   correct only if the queue is empty. Writes to mapped memory, writes on a second stream, and
 ///   writes by the driver before the next submission all bypass the queue.
-/// - [`free`](Self::free) takes effect only after all previously enqueued work on the block. Until
-///   [`free`](Self::free) takes effect, the block's memory must not be given to another owner.
-/// - If a view was used on another queue, the pool's queue does not automatically wait for that
-///   work. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse) must make
-///   the pool's queue wait for the work on the other queue.
+/// - [`free`](Self::free) takes effect only after all previously enqueued work on the block has
+///   finished. Until [`free`](Self::free) takes effect, the block's memory must not be given to
+///   another owner.
+/// - If a view was used on another queue, the pool's queue does not automatically wait for the work
+///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
+///   must make the pool's queue wait for the view's work on other queues.
 ///
 /// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
@@ -87,11 +89,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may retain a reference to the context after returning. A view may access the context
-///   through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of the
-///   context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may run
-///   user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code may
-///   use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after the method returns. A view may access
+///   the context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted
+///   parts of the context (`Rc` or `Arc`). No method may call back into the pool that called it.
+///   Methods may run user code (an allocator's hooks, a driver's callbacks, or a log subscriber),
+///   and that code may use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
@@ -108,7 +110,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use these
-///   identities to tell the bytes of different blocks apart. Like addresses, identities assign a
+///   identities to distinguish the bytes of different blocks. Like addresses, identities assign a
 ///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
 ///   their identities. `ALIGN` says nothing about the alignment that the system requires for
@@ -143,7 +145,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Descriptor: Default + 'static;
 
     /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
-    /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into
+    /// error type is `Send` and `Sync` so that `?` can convert a [`PoolError`] into
     /// `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
@@ -159,19 +161,19 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
-    /// [`align_block`](Self::align_block), because its elements may require a larger alignment than
-    /// its blocks have. For such elements, the pool reserves memory for one extra element and hands
-    /// out the correctly aligned part of the block.
+    /// [`align_block`](Self::align_block), because an element may require a larger alignment than
+    /// the backend's blocks have. For such elements, the pool reserves memory for one extra element
+    /// and hands out the correctly aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
-    /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
-    /// block is never freed or written to. Even an empty slice needs an aligned address that is not
-    /// null. `NonNull::dangling` returns such an address for a type that has a block's alignment. A
+    /// The placeholder block for empty slots and for views that contain no bytes. The `DANGLING`
+    /// block is never freed or written to. Even an empty slice needs an aligned, non-null address.
+    /// `NonNull::dangling` returns such an address for a type with the same alignment as a block. A
     /// backend whose blocks are opaque may use any value that does not identify an allocation.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that starts at the block's first address that is a multiple of
-    /// `align`. `align` is a power of two that is greater than [`ALIGN`](Self::ALIGN) and at most
+    /// Returns the part of a block that starts at the block's first `align`-aligned address.
+    /// `align` is a power of two that is greater than [`ALIGN`](Self::ALIGN) and at most
     /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
     /// returned part as a block. If the block is too short or is [`DANGLING`](Self::DANGLING), the
     /// method returns an aligned block that contains no bytes.
@@ -208,10 +210,10 @@ pub unsafe trait PoolBackend: Sized + 'static {
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again. This method is for backends whose
-    /// [`free`](Self::free) may return before the memory is available. A pool calls this method at
-    /// the end of `trim`, `compact`, and `clear`, after freeing its idle blocks. A pool also calls
-    /// this method before its last attempt to allocate a block. `settle` must not unwind. Once a
-    /// pool has reached its steady state, it never calls `settle`.
+    /// [`free`](Self::free) may return before the memory becomes available. A pool calls this
+    /// method at the end of `trim`, `compact`, and `clear`, after freeing its idle blocks. A pool
+    /// also calls this method before its last attempt to allocate a block. `settle` must not
+    /// unwind. Once a pool has reached its steady state, it never calls `settle`.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -317,9 +319,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
 /// A backend whose blocks the host can write through a pointer at any time.
 ///
-/// Host code writes through this pointer without waiting for any queue. A backend must not
-/// implement this trait if its fills and copies run asynchronously, even if its memory is host
-/// memory.
+/// Host code writes through this pointer without waiting for any queue. A backend whose fills and
+/// copies run asynchronously must not implement this trait, even if it uses host memory.
 ///
 /// A host backend's scopes hand out slices of any type `T: Copy`, even if the type contains padding
 /// or the memory is uninitialized. For types that do not implement `Element`, the pool creates
@@ -331,21 +332,21 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and writes of the
 ///   whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
-/// - A view that is a slice must use the same mapping of the memory as the host pointer. The pool
-///   uses a slice's address to find the block that contains the slice.
+/// - A view that is a slice must use the same memory mapping as the host pointer. The pool uses a
+///   slice's address to find the block that contains the slice.
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill), and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialized. Methods that write to a block must
-///   therefore not read bytes that have not been written, or create references to elements that
-///   have not been written. If a backend retains freed blocks for later allocations, it must
-///   initialize them before `allocate` returns them again.
+///   therefore neither read unwritten bytes nor create references to unwritten elements. If a
+///   backend retains freed blocks for later allocations, it must initialize them before `allocate`
+///   returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
 }
 
-/// The reason why a pool calls [`PoolBackend::reuse`].
+/// The reason for a call to [`PoolBackend::reuse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
@@ -456,7 +457,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must stay live for `'s`.
+    /// The pool must outlive `'s`.
     unsafe fn state<'s>(self) -> &'s Self::State;
 
     /// Returns a cursor at the beginning of the pool's memory.
@@ -464,10 +465,10 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// # Safety
     ///
     /// The pool must outlive the cursor, and none of its views may be in use. No other cursor of
-    /// the pool may be used as long as the returned cursor is in use.
+    /// the pool may be used while the returned cursor is in use.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// `true` if each thread links the pools that it is using in a chain (see
+    /// `true` if each thread maintains a chain of the pools that it is using (see
     /// [`enter`](Self::enter)).
     const NESTS: bool = false;
 
@@ -497,12 +498,12 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
 
     /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
     /// another chain. If the method returns `false`, the pool is still in its chain and must stay
-    /// live for the rest of the process.
+    /// live for the rest of the process's lifetime.
     ///
     /// # Safety
     ///
     /// The pool must be live and in the chain, and none of its views or cursors may be in use. All
-    /// other pools in the chain must also be live, although their views and cursors may be in use.
+    /// other pools in the chain must also be live, but their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true
@@ -522,8 +523,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// The pool must be live.
     unsafe fn set_next_idle(self, next: *mut ());
 
-    /// Converts the root into an untyped address that is not null and is aligned to at least 8
-    /// bytes.
+    /// Converts the root into an untyped, non-null address that is aligned to at least 8 bytes.
     fn into_raw(self) -> *mut ();
 
     /// Converts an address returned by [`into_raw`](Self::into_raw) back into a root.
@@ -549,9 +549,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope that has `active` arrays below its cursor.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns the sum of `none` and the pool's statistics that any thread may read. The pool must
-    /// be live. The returned statistics do not include the configuration, the device, or the live
-    /// bytes.
+    /// Adds the pool's statistics that any thread may read to `none` and returns the sum. The pool
+    /// must be live. The returned statistics do not include the configuration, the device, or the
+    /// live bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. This method is called when a pool is cleared.
@@ -570,7 +570,7 @@ pub trait PoolState<B: PoolBackend> {
     /// use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
-    /// Returns the pool's identity, which is unique in the process.
+    /// Returns the pool's identity, which is unique within the process.
     fn id(&self) -> u64;
 
     /// Returns a serial number that none of this pool's handles has used before.
@@ -598,7 +598,7 @@ pub trait PoolState<B: PoolBackend> {
 
 /// A scope's position in its pool's memory. A reservation checks that enough memory is available at
 /// the cursor, and a step moves the cursor past the reserved memory. The cursor moves backward only
-/// if filling the memory failed and nothing has been acquired since.
+/// if filling the memory failed and nothing else has been acquired since then.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -615,8 +615,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used as long as the new cursor or anything reserved through it is in
-    /// use.
+    /// This cursor must not be used while the new cursor or anything reserved through it is in use.
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
@@ -624,11 +623,11 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`.
+    /// The pool must outlive `'s`.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) would return.
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
@@ -641,7 +640,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`.
+    /// The pool must outlive `'s`.
     unsafe fn try_reserve<'s, T>(
         &self,
         length: usize,
@@ -652,8 +651,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`. As long as the returned position is in use, the cursor may move
-    /// only past memory that was reserved through that position.
+    /// The pool must outlive `'s`. While the returned position is in use, the cursor may move only
+    /// past memory that was reserved through that position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
     /// Acquires the reserved memory by moving the cursor past it.
@@ -695,7 +694,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges a vector's memory, and moves the elements if the enlarged memory is at a different
+    /// Enlarges a vector's memory and moves the elements if the enlarged memory is at a different
     /// address.
     ///
     /// # Errors
@@ -718,23 +717,23 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the unused part of the vector's memory to the pool if the layout supports this and
-    /// nothing else has been acquired since.
+    /// nothing else has been acquired since the vector last grew.
     ///
     /// # Safety
     ///
     /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
     /// memory, and that view must not be used after this call. The first `vector.length` elements
-    /// may be viewed again after this call. No other cursor of the pool may be used as long as this
+    /// may be viewed again after this call. No other cursor of the pool may be used while this
     /// cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Keeps the `length` elements at `start` in memory at the cursor and moves the cursor past
-    /// that memory. Before this call, the elements must be in memory that has not been handed out.
-    /// Returns the new address of the elements, or `None` if the elements are not in memory that
-    /// can be kept.
+    /// Makes the memory at the cursor hold the `length` elements at `start`, and moves the cursor
+    /// past that memory. Before this call, the elements must be in memory that has not been handed
+    /// out. Returns the new address of the elements, or `None` if the elements' memory cannot be
+    /// kept.
     ///
     /// # Safety
     ///
@@ -781,7 +780,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Returns the pool's state.
     fn state(&self) -> &Self::State;
 
-    /// Frees the memory that is not handed out.
+    /// Frees all memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
     /// Replaces each oversized idle block with a smaller block.
@@ -824,7 +823,7 @@ pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
 /// A copyable value that stores the position of a cursor. An array is acquired through a position
-/// if its length must be checked before memory is reserved.
+/// if the array's length must be checked before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -882,7 +881,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) returns.
+    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) would return.
     ///
     /// # Safety
     ///
@@ -914,17 +913,17 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for `length` elements of the handle's type. It must also be the
-    /// memory that its cursor most recently moved past. No other handle may have the same `serial`.
+    /// The memory must be reserved for `length` elements of the handle's type. The cursor's most
+    /// recent step must have moved past this memory. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
     /// Records that the array's first `length` elements may become uninitialized after this call.
     ///
     /// # Safety
     ///
-    /// The memory must be reserved for at least `length` elements of `T`, and its scope must be
-    /// open. Either the cursor must have moved past the memory, or no other code may run before the
-    /// caller acquires it.
+    /// The memory must be reserved for at least `length` elements of `T`, and the memory's scope
+    /// must be open. Either the cursor must have moved past the memory, or no other code may run
+    /// before the caller acquires it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
@@ -962,7 +961,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot zero the memory.
     ///
     /// # Safety
     ///
@@ -984,7 +983,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot write the elements.
     ///
     /// # Safety
     ///
@@ -1004,7 +1003,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend cannot copy `source`.
     ///
     /// # Safety
     ///
@@ -1033,7 +1032,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`view`](Self::view) apply, but the elements may have any type.
+    /// The same requirements as for [`view`](Self::view) apply, but the elements may be of any
+    /// type.
     #[inline(always)]
     unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
     where

@@ -45,12 +45,12 @@ pub trait BlockWatch: 'static {
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
     /// frees the block, and the panic propagates to the acquire method's caller.
     ///
-    /// Each live block has a different `identity`. A block's identity is its address on CUDA, and a
-    /// unique number on wgpu.
+    /// Each live block has a different `identity`. On CUDA, a block's identity is its address; on
+    /// wgpu, it is a unique number.
     fn allocated(&self, identity: u64, bytes: usize);
 
     /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
-    /// be enqueued or running when this method is called. The pool catches a panic in this method,
+    /// be enqueued or running when this method is called. The pool catches panics from this method
     /// because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

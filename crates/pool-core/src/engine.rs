@@ -21,8 +21,8 @@ pub trait Engine: Copy {
     /// for a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot for an array whose elements may be read before they are written, without
-    /// moving the cursor. This method does not return a `Result`, so the hot path has to check only
+    /// Reserves, without moving the cursor, the slot for an array whose elements may be read before
+    /// they are written. This method does not return a `Result`, so the hot path has to check only
     /// the slot.
     ///
     /// # Panics
@@ -31,7 +31,7 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must live for `'s`, and no reference into the shape set of the cursor's slot may be
+    /// The pool must outlive `'s`, and no reference into the shape set of the cursor's slot may be
     /// in use.
     #[track_caller]
     unsafe fn reserve<'s, B: PoolBackend, T: Element>(
@@ -112,7 +112,7 @@ impl Engine for usize {
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
         // SAFETY: the caller upholds the contract of `Engine::reserve`, which requires the pool to
-        // live for `'s`.
+        // outlive `'s`.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -123,7 +123,7 @@ impl Engine for usize {
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
         // SAFETY: the caller upholds the contract of `Engine::try_reserve`, which requires the pool
-        // to live for `'s`.
+        // to outlive `'s`.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -177,7 +177,7 @@ macro_rules! fixed_ranks {
                     }
                 }
                 // SAFETY: this method does not move the cursor, and the caller guarantees that the
-                // pool lives for `'s`.
+                // pool outlives `'s`.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -197,7 +197,7 @@ macro_rules! fixed_ranks {
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
                 // SAFETY: this method does not move the cursor, and the caller guarantees that the
-                // pool lives for `'s`.
+                // pool outlives `'s`.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -304,7 +304,7 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
         // SAFETY: this method does not move the cursor, and the caller guarantees that the pool
-        // lives for `'s`.
+        // outlives `'s`.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -322,7 +322,7 @@ impl Engine for &[usize] {
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
         // SAFETY: this method does not move the cursor, and the caller guarantees that the pool
-        // lives for `'s`.
+        // outlives `'s`.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that no reference into the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {

@@ -5,9 +5,9 @@
 use core::error::Error;
 use core::fmt;
 
-/// The reason why a pool operation failed. The pool remains usable after any `PoolError`.
+/// The reason for a pool operation's failure. The pool remains usable after any `PoolError`.
 ///
-/// The type parameter `E` is the backend's own error
+/// The type parameter `E` is the type of the backend's own errors
 /// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message;
 /// [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages on
 /// one line.
@@ -85,9 +85,9 @@ pub enum PoolError<E> {
         /// The number of the slot that both handles refer to.
         slot: usize,
     },
-    /// The call came from code that runs inside another operation of the pool, such as an
+    /// The call came from code that another operation of the pool was running, such as an
     /// allocator's hook, a `tracing` subscriber, or a backend. Code that runs inside one of a
-    /// pool's operations cannot acquire memory from the same pool.
+    /// pool's operations cannot acquire memory from that pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
     /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
@@ -211,7 +211,7 @@ impl fmt::Display for LargestBlocks<'_> {
     }
 }
 
-/// The reason why a shape is invalid.
+/// The reason a shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -290,7 +290,7 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
+/// The reason a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
 /// `ViewError` can be converted into the [`PoolError`] variant of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -337,8 +337,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that
-/// is out of range.
+/// The reason a [`PoolConfig`](crate::PoolConfig) is invalid. The reason is always a value that is
+/// out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -390,7 +390,7 @@ pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 
     ErrorChain(error)
 }
 
-/// An error that is displayed together with its sources.
+/// A wrapper that displays an error together with its sources.
 struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {

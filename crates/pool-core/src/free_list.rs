@@ -17,7 +17,7 @@ use crate::pool::Pool;
 /// [`take`](Self::take) has returned a pool, the caller owns the pool, independently of the list.
 /// Pools may be returned to the list in any order, even after the list has been closed.
 ///
-/// The following example keeps a thread's idle pools of a custom backend in a list:
+/// The following example stores a thread's idle pools, which use a custom backend, in a list:
 ///
 /// ```
 /// use pool_core::{FreeList, Pool};
@@ -97,8 +97,8 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
     /// changed since the pool was taken, this method returns the pool to the caller instead of
-    /// adding it. The list is unchanged if all pools that were taken after this pool have been
-    /// returned in the reverse order.
+    /// adding it to the list. The list is unchanged if all pools that were taken after this pool
+    /// have been returned in the reverse order.
     ///
     /// # Safety
     ///
@@ -117,9 +117,9 @@ impl<B: PoolBackend> FreeList<B> {
             return Some(unsafe { Pool::from_root(root) });
         }
         // When the pool was taken, it linked to the next pool in the list, and this link has not
-        // changed. The caller guarantees that the linked pool has not been dropped, except by
-        // closing the list. No pool ever links to the closed marker. The two addresses are equal,
-        // so the pool's link is still valid.
+        // changed. The caller guarantees that only closing the list can have dropped the linked
+        // pool. No pool ever links to the closed marker. The two addresses are equal, so the pool's
+        // link is still valid.
         self.head.set(root.into_raw());
         None
     }
@@ -137,12 +137,13 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
-    /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
-    /// not allocate memory. While `f` runs, the list does not contain the pools that were in the
-    /// list at the start of the call. If `f` calls `take`, the call returns other pools. Pools that
-    /// `f` adds to the list are placed after the original pools. If `f` panics, the original pools
-    /// are returned to the list. For the safety requirements of [`put_back`](Self::put_back), a
-    /// call to this method counts as taking all pools from the list.
+    /// Calls `f` for each pool in the list. The order of the pools does not change. This method
+    /// does not allocate memory. While `f` runs, the list does not contain the pools that were in
+    /// it when the call started. A pool that `f` takes from the list is therefore never one of the
+    /// original pools. Pools that `f` adds to the list are placed after the original pools. If `f`
+    /// panics, the original pools are returned to the list. For the safety requirements of
+    /// [`put_back`](Self::put_back), a call to this method counts as taking all pools from the
+    /// list.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The identity of the next pool. The largest `usize` is never used as an identity.
+/// The identity of the next pool. The largest `usize` value is never used as an identity.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// Returns an identity that no other pool has ever had. Returns `None` if the process has used up

@@ -1,6 +1,6 @@
-//! Defines arrays whose elements may be in any kind of memory. The methods reshape and split the
-//! arrays and return their lengths and strides. The acquire methods return an `NdView` if they are
-//! called with a shape.
+//! Defines arrays whose elements may be in any kind of memory. The arrays have methods that reshape
+//! them, split them, and return their lengths and strides. The acquire methods return an `NdView`
+//! if they are called with a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -59,7 +59,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) would return.
     pub fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<V, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
@@ -96,7 +96,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
     ///
     /// # Panics
     ///
-    /// Panics with the [`ShapeError`] that [`try_split_at`](Self::try_split_at) returns.
+    /// Panics with the [`ShapeError`] that [`try_split_at`](Self::try_split_at) would return.
     pub fn split_at(self, index: usize) -> (Self, Self) {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }

@@ -57,7 +57,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -98,7 +98,7 @@ impl<B: PoolBackend> Pool<B> {
     /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
     /// lengths acquired since the previous call to `compact` or
     /// [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the first call
-    /// does not replace any blocks and starts sampling (see [`Compaction`]).
+    /// only starts sampling and does not replace any blocks (see [`Compaction`]).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

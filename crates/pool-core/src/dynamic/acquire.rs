@@ -1,5 +1,5 @@
-//! Implements the dynamic pool's acquire methods. A dynamic pool's acquire methods correspond to a
-//! scope's, but they return a handle to the array.
+//! Implements the dynamic pool's acquire methods. A dynamic pool's acquire methods work like a
+//! scope's acquire methods but return handles to the arrays.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};

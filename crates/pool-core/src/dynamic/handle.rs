@@ -10,9 +10,9 @@ use crate::element::Element;
 use crate::error::PoolError;
 
 /// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
-/// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
+/// that can be copied and stored. A handle can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains its pool's identity and a serial number. The identity is unique in the
+/// A handle contains its pool's identity and a serial number. The identity is unique within the
 /// process, and the pool never reuses a serial number. The identity and the serial number are each
 /// 64 bits wide. A method that receives a handle returns an error if the handle belongs to another
 /// pool, or if a rewind has freed the handle's array.
@@ -108,8 +108,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is less than the number of active slots, and therefore also less than the
-    // total number of slots.
+    // SAFETY: the handle's slot number is less than the number of active slots, and therefore also
+    // less than the total number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);
@@ -139,11 +139,11 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used alongside the
-/// scope that was opened above these arrays. While a `Handles` value is borrowed through a shared
-/// reference, its arrays are read-only.
+/// scope that was opened above these arrays. A shared reference to a `Handles` value provides
+/// read-only access to its arrays.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
-/// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
+/// in a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
 /// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. If a
 /// pool's constants are created first, their blocks are no larger than needed.

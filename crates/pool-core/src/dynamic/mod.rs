@@ -1,4 +1,4 @@
-//! Defines the dynamic pool, for code whose lifetimes are not lexical, such as interpreters,
+//! Defines the dynamic pool, which is for code without lexical lifetimes, such as interpreters,
 //! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
 //! checkpoints form a stack.
 
@@ -18,8 +18,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
 /// A pool whose arrays are identified by [`Handle`]s and freed by rewinding to checkpoints. While a
-/// lexical scope is open, the pool's arrays serve as constants, as the documentation of [`Handles`]
-/// describes.
+/// lexical scope is open, the pool's arrays serve as constants, as described in the [`Handles`]
+/// documentation.
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. The pool can be
 /// rewound to the root any number of times, and each such rewind is equivalent to calling
@@ -240,8 +240,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Moves the cursor to slot `active`, which must be at or below the cursor's current position.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
-        // at most the position of the old cursor, so the slot exists. The assignment below replaces
-        // the old cursor.
+        // at most the old cursor's position, so the slot exists. The assignment below replaces the
+        // old cursor.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
@@ -250,7 +250,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
-    /// [`PoolError::StaleHandle`] if its array was freed or replaced.
+    /// [`PoolError::StaleHandle`] if the handle's array was freed or replaced.
     #[inline]
     pub fn get<T: Element>(
         &self,
@@ -322,8 +322,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.trim()
     }
 
-    /// Replaces oversized blocks with smaller ones in all slots that are not handed out, as
-    /// described in the documentation of [`Compaction`].
+    /// Replaces oversized blocks with smaller ones in all slots that are not handed out (see
+    /// [`Compaction`]).
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }

@@ -1,6 +1,6 @@
 //! Defines an allocator that stores collections in a scope's memory. The allocator works with all
 //! collections that accept an `Allocator`. The allocator acquires chunks of memory from the scope
-//! and divides them, so that small allocations can share a slot.
+//! and divides them so that small allocations can share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,10 +17,10 @@ use crate::backend::{
 use crate::error::PoolError;
 use crate::scope::Scope;
 
-/// The smallest size of a chunk, in bytes.
+/// The minimum chunk size, in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The maximum size of a chunk, in bytes, unless the chunk's first allocation requires more.
+/// The maximum chunk size, in bytes, unless a chunk's first allocation requires more.
 const MOST_GENEROUS: usize = 64 << 10;
 
 /// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
@@ -53,11 +53,12 @@ const STACK_DIVISOR: usize = 64;
 /// # Memory
 ///
 /// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation in a chunk grows and shrinks in place, and its memory can be reused after it is
-/// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
+/// allocation in a chunk grows and shrinks in place, and its memory can be reused once the
+/// allocation is freed. The memory of any other freed allocation cannot be reused until the scope
+/// has ended.
 ///
-/// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
-/// KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
+/// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
+/// 64 KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
 /// swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired from
 /// the scope. When the same code runs a second time, it does not allocate any memory.
 ///
@@ -68,7 +69,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers; to get the pool's error, which does, call [`take_refusal`](Self::take_refusal).
+/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
@@ -83,7 +84,7 @@ const STACK_DIVISOR: usize = 64;
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
 ///
 /// 4. The allocator never derives a new allocation from a pointer that a collection passes to it.
-///    The allocator compares only the addresses of pointers that a collection passes to it.
+///    The allocator uses pointers from collections only to compare their addresses.
 ///
 /// 5. While the pool runs user code, it does not hand out chunks. While an allocation is being
 ///    moved, its chunk has no free bytes.
@@ -159,12 +160,12 @@ const STACK_DIVISOR: usize = 64;
 /// ```
 pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
-    /// The first byte of the chunk.
+    /// A pointer to the chunk's first byte.
     start: Cell<*mut u8>,
     /// The chunk's first unallocated byte. This pointer and the pointers to all allocations in the
     /// chunk are derived from `start`.
     next: Cell<*mut u8>,
-    /// The end of the chunk, which is at or above `next`.
+    /// A pointer to the chunk's end, which is at or above `next`.
     end: Cell<*mut u8>,
     /// The memory of the chunk. If the chunk has grown, this field contains the memory of the
     /// chunk's first part. The memory is not used after `'a` ends. The lifetime in the field's type
@@ -325,8 +326,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk.
-            // The allocation is then no longer the last allocation in the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
+            // and the allocation is no longer the last one in the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -448,8 +449,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
-        // SAFETY: the memory after the first `old.size()` bytes has `new.size() - old.size()`
-        // bytes.
+        // SAFETY: the first `old.size()` bytes of the memory are followed by
+        // `new.size() - old.size()` more bytes.
         unsafe { tail.write_bytes(0, new.size() - old.size()) };
         Ok(grown)
     }
@@ -482,7 +483,7 @@ fn dangling(layout: Layout) -> NonNull<u8> {
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic cannot violate an invariant of the allocator.
+/// A panic cannot violate any of the allocator's invariants.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

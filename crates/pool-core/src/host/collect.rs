@@ -11,7 +11,7 @@ use crate::scope::Scope;
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires a slice that contains the elements of an iterator. The elements may have any
+    /// Acquires a slice that contains the elements of an iterator. The elements may be of any
     /// [`Copy`] type. This method has the same cost as [`acquire_with`](Self::acquire_with).
     ///
     /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the

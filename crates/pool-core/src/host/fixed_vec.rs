@@ -1,5 +1,5 @@
-//! Defines a vector that has a fixed capacity and is stored in a scope's memory. The vector never
-//! moves and stores no reference to a pool.
+//! Defines a vector that has a fixed capacity and is stored in a scope's memory. The vector's
+//! memory never moves, and the vector stores no reference to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -37,8 +37,8 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
-    /// vector for `'s`, and only values of `T` are written to it.
+    /// Memory that is large enough for `capacity` elements. The memory belongs only to this vector
+    /// for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer rather than a reference because a [`PoolVec`](super::PoolVec)
     /// replaces the vector's memory. A reference would be incorrect because the vector can be
@@ -250,7 +250,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.pop()
     }
 
-    /// Removes the elements of a range and moves the later elements down. The elements are removed
+    /// Removes the elements in a range and moves the later elements down. The elements are removed
     /// even if the returned iterator is not used.
     ///
     /// # Panics

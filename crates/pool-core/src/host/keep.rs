@@ -18,11 +18,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// `keep` needs no upper bound. The temporaries of `body` are freed, and the result then
     /// occupies the outer scope's next slot.
     ///
-    /// The slice keeps its address, and nothing is copied or allocated. The slice's slot and the
-    /// outer scope's next slot swap blocks. If the slice is only part of an acquired array, the
-    /// rest of that array's block also remains in use. If `body` returns a slice from elsewhere
-    /// (from this scope, another pool, or a static), the slice is copied. An empty slice uses no
-    /// slot.
+    /// The slice's address does not change, and nothing is copied or allocated. The slice's slot
+    /// and the outer scope's next slot swap blocks. If the slice is only part of an acquired array,
+    /// the rest of that array's block also remains in use. If `body` returns a slice from elsewhere
+    /// (this scope, another pool, or a static), the slice is copied. An empty slice uses no slot.
     ///
     /// The `body` closure must return a slice, so convert a vector to a slice with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
@@ -31,13 +30,13 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Memory held in a loop
     ///
     /// To keep a slice, the method swaps the slice's block with the block in the outer scope's next
-    /// slot. In a loop that calls `keep`, each iteration's temporaries therefore use blocks from
-    /// different slots. If a temporary is much larger than the kept array, each iteration may grow
+    /// slot. In a loop that calls `keep`, the temporaries therefore use different slots in each
+    /// iteration. If a temporary is much larger than the kept array, each iteration may grow
     /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
     /// temporary array of 1 MiB to compute each of them. The loop allocates memory in its first 100
-    /// runs, after which the pool holds 101 MiB. To avoid this, acquire a large temporary once,
-    /// before the loop. In a [stack](crate::Stacked), the pool would hold only 1 MiB after the same
-    /// loop.
+    /// runs, after which the pool holds 101 MiB. To avoid this growth, acquire a large temporary
+    /// only once, before the loop. In a [stack](crate::Stacked), the pool would hold only 1 MiB
+    /// after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -83,13 +82,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     }
 
     /// Keeps the slice that `body` returns, like [`keep`](Self::keep), but accepts a `body` that
-    /// may fail. The error is a [`PoolError`] or a type that implements `From<PoolError>`.
+    /// may fail. The error type is either [`PoolError`] or a type that implements
+    /// `From<PoolError>`.
     ///
     /// # Errors
     ///
     /// Returns the error that `body` returned. If the slice must be copied, the method can also
-    /// return the errors of [`try_acquire`](Self::try_acquire). If an error is returned, no slot
-    /// remains acquired.
+    /// return any error that [`try_acquire`](Self::try_acquire) returns. If an error is returned,
+    /// no slot remains acquired.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
@@ -112,8 +112,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// No other code may use the slice. It must remain valid until something is acquired or freed
-    /// at or above the cursor. No other view of any slot at or above the cursor may exist.
+    /// No other code may use the slice. The slice must remain valid until something is acquired or
+    /// freed at or above the cursor. No other view of any slot at or above the cursor may exist.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,
@@ -131,8 +131,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid. The memory below the cursor that now holds them has no
-        // other view and remains allocated for `'s`.
+        // SAFETY: the elements are valid. The memory below the cursor that now holds the elements
+        // has no other view and remains allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

@@ -30,7 +30,8 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// An iterator whose first call to `next` returns `None` and whose second call returns an element.
+/// An iterator that returns `None` from the first call to `next` and an element from the second
+/// call.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,

@@ -15,7 +15,7 @@ use crate::scope::Scope;
 /// An owned value or an owned slice of values in a scope. Dropping the box drops its value. If the
 /// box owns a slice, the values are dropped from the last to the first.
 ///
-/// [`Scope::boxed`] and [`Scope::boxed_slice`] create a `PoolBox`. The value may have any type,
+/// [`Scope::boxed`] and [`Scope::boxed_slice`] create a `PoolBox`. The value may be of any type,
 /// such as a file, a guard, or a `String` or `Vec` on the heap. If a box is forgotten or leaked,
 /// its value is not dropped, but its memory still returns to the scope.
 ///
@@ -164,7 +164,7 @@ impl<T> Drop for Values<T> {
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Moves a value of any type into the scope. The returned box drops the value.
+    /// Moves a value of any type into the scope. Dropping the returned box drops the value.
     ///
     /// # Panics
     ///
@@ -195,11 +195,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(PoolBox { value, owner: PhantomData })
     }
 
-    /// Creates `length` values by calling `element(index)` for each index in ascending order. The
-    /// returned box drops the values from the last to the first.
+    /// Creates `length` values by calling `element(index)` for each index in ascending order.
+    /// Dropping the returned box drops the values from the last to the first.
     ///
-    /// The `element` closure may acquire from the scope. If `element` panics, the values that have
-    /// already been created are dropped.
+    /// The `element` closure may acquire arrays from the scope. If `element` panics, the values
+    /// that have already been created are dropped.
     ///
     /// # Panics
     ///

@@ -15,15 +15,14 @@ use allocator_api2::vec::Vec;
 /// the text is usually stored in a scope.
 ///
 /// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8 and dereferences to `str`. The `write!` macro
-/// appends to the string and returns an error if the pool refuses to allocate memory. Like the
-/// methods of `Vec`, the other methods abort the process if memory cannot be allocated. A
-/// `PoolString` is hashed and compared like a `str`, so a map with `PoolString` keys can be
-/// searched with a `&str`.
+/// appends to the string and returns an error if the pool refuses to allocate memory. Like `Vec`'s
+/// methods, the other methods abort the process if memory cannot be allocated. A `PoolString` is
+/// hashed and compared like a `str`, so a map with `PoolString` keys can be searched with a `&str`.
 ///
 /// The type uses the allocator rather than [`PoolVec`](crate::PoolVec), because programs often use
 /// many short strings. Strings that use the allocator share chunks, whereas each
-/// [`PoolVec`](crate::PoolVec) uses its own slot. If a text does not change, copy its bytes with
-/// [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
+/// [`PoolVec`](crate::PoolVec) uses its own slot. For text that does not change, copy the bytes
+/// with [`acquire_from`](crate::Scope::acquire_from) instead of creating a string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -129,8 +128,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.reserve(additional);
     }
 
-    /// Converts the string into its bytes without moving them. Use this method to call fallible
-    /// methods of the vector, such as `try_reserve`.
+    /// Converts the string into its bytes without moving them. Use this method to call the vector's
+    /// fallible methods, such as `try_reserve`.
     #[inline]
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8, A> {

@@ -1,5 +1,5 @@
-//! Defines a growable vector in a scope. The vector remains in its slot and swaps the slot's block
-//! for a larger one when it grows.
+//! Defines a growable vector in a scope. When the vector grows, it remains in its slot and swaps
+//! the slot's block for a larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -20,7 +20,7 @@ use crate::scope::Scope;
 ///
 /// If the slot's block is too small, the vector acquires the next idle slot's block. If necessary,
 /// the next slot's block first grows to at least twice the vector's capacity. The vector copies its
-/// elements to the larger block and leaves its old block in the idle slot for later acquires. In
+/// elements to the larger block and leaves the old block in the idle slot for later acquires. In
 /// the next pass through the scope, the vector's slot holds the large block from the start, so
 /// nothing is copied or allocated.
 ///

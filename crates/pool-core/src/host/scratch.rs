@@ -47,7 +47,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method can also
-    /// return any error of [`try_acquire`](Self::try_acquire).
+    /// return any error that [`try_acquire`](Self::try_acquire) returns.
     pub fn try_scratch(
         &self,
         bytes: usize,

@@ -57,8 +57,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// For plain data, this method costs as much as [`acquire`](Self::acquire) plus the writes.
-    /// Plain data is any type that implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
+    /// For plain data, this method costs as much as [`acquire`](Self::acquire) plus the writes. A
+    /// type is plain data if it implements [`bytemuck::NoUninit`]. Examples are numbers, `bool`,
     /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, so the slot is *marked* as possibly

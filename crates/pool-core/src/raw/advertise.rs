@@ -23,8 +23,8 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { (*slot.slot.as_ptr()).advertised = words };
 }
 
-/// A guard that prevents the hot path from acquiring an idle slot of a busy pool. The slot
-/// advertises 0 words while the guard exists, and its block's capacity after the guard is dropped.
+/// A guard that prevents the hot path from acquiring an idle slot in a busy pool. While the guard
+/// exists, the slot advertises 0 words instead of its block's capacity.
 #[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 

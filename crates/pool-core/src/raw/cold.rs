@@ -196,7 +196,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the slot's views. The
-    // caller guarantees that no such view exists.
+    // caller guarantees that the slot has no views.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that no view of the block exists, and that all slots at or
     // above the cursor are idle. This slot and the slot at the cursor advertise 0 words, and the

@@ -80,8 +80,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
-    /// the slot and the offset, in bytes, from the start of its block to the end of the given
-    /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
+    /// the slot and the offset, in bytes, from the start of the slot's block to the end of the
+    /// given bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,
@@ -103,8 +103,8 @@ impl<B: HostBackend> SlotCursor<B> {
     /// `slot` must be at or above the cursor, and the caller must hold the only view of its block.
     pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
         // SAFETY: a slot exists at or above the cursor, so the cursor's number is the number of an
-        // existing slot. If the cursor is at a sentinel, its number is the number of the first slot
-        // in the next table.
+        // existing slot. If the cursor is at a sentinel, the cursor's number is the number of the
+        // next table's first slot.
         let own = unsafe { self.state().slot(self.active()) };
         // SAFETY: the slot at the cursor is idle, and the caller holds the only view of the other
         // slot. No reference into the slots' shape sets is in use, because both slots are at or

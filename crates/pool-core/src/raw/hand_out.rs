@@ -74,7 +74,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // The number of the first idle slot is computed by a closure because few acquires need it.
+    // A closure computes the number of the first idle slot, because few acquires need this number.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -135,7 +135,7 @@ unsafe fn put_in_order<B: PoolBackend>(
 }
 
 /// Replaces a slot's block with one of at least `needed` bytes. The function first tries a size
-/// that is computed with the growth factor and then the exact size. If both allocations fail, the
+/// computed with the growth factor and then tries the exact size. If both allocations fail, the
 /// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
@@ -202,10 +202,10 @@ unsafe fn grow<B: PoolBackend>(
 ///
 /// A block larger than `WHOLE_FACTOR_BYTES` grows by only a quarter of the amount that the growth
 /// factor specifies. The reduced growth limits the surplus bytes that the pool retains until the
-/// next trim. It costs little, because large blocks rarely grow. If lengths vary at random, a
-/// slot's block ends up 12.5% larger than the slot's longest array. With the full default factor,
-/// the block would end up 50% larger. If lengths increase slowly, a block still grows only a
-/// logarithmic number of times.
+/// next trim. The reduced growth costs little, because large blocks rarely grow. If lengths vary at
+/// random, a slot's block ends up 12.5% larger than the slot's longest array. With the full default
+/// factor, the block would end up 50% larger. If lengths increase slowly, a block still grows only
+/// a logarithmic number of times.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on

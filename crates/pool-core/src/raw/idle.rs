@@ -1,6 +1,6 @@
 //! Implements operations that trim idle slots (slots at or above a cursor), compact them, or arm
 //! them for sampling. If the pool is busy, these operations do nothing, because they were called
-//! from within another operation of that pool.
+//! from within another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -54,8 +54,8 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
-        // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy
-        // or exclusively borrowed.
+        // SAFETY: the caller guarantees that the slot is idle and that the pool is either
+        // exclusively borrowed or marked as busy.
         released.note(unsafe { release(slot) });
     }
     released

@@ -11,7 +11,7 @@ use core::cell::Cell;
 /// The counter therefore does not need to be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
-    /// including its own bytes.
+    /// including the slot's own bytes.
     ends: Cell<Vec<usize>>,
     /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,
@@ -28,7 +28,8 @@ impl LiveBytes {
     }
 
     /// Records that slot `number` is handed out with `bytes` bytes while slot `idle_from` and all
-    /// later slots are idle. The slot must be the next slot, or must have been handed out before.
+    /// later slots are idle. The slot must be the next slot to be handed out, or must already have
+    /// been handed out.
     ///
     /// # Errors
     ///

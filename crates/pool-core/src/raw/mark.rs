@@ -14,8 +14,8 @@ use crate::error::PoolError;
 /// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the form that a record
-/// stores.
+/// Returns the number of words in the first `bytes` bytes of a block, in the form stored in a
+/// slot's record.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -82,8 +82,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because `take_block` removes the mark together with the block,
-        // so a marked slot always has a block.
+        // exists. A marked slot always has a block, because `take_block` removes the mark together
+        // with the block. `bytes` is therefore not 0.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

@@ -18,7 +18,7 @@
 //!    field is 0 if and only if the slot has no block. If `real` is 0, the `block` field is
 //!    `B::DANGLING`.
 //!
-//! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
+//! 5. **A slot below the innermost scope's cursor belongs to the slot's view**. Only slots at or
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
 //!
 //!    A scope's cursor moves only forward, with one exception: it may move back over the last
@@ -31,14 +31,14 @@
 //!    slot's block (see the `exchange` module). The `keep` method performs the same swap for an
 //!    array of an inner scope that has ended.
 //!
-//!    A vector that was acquired without capacity owns its slot but uses no byte of the slot's
+//!    A vector that was acquired without capacity owns its slot but uses no bytes of the slot's
 //!    block. No view of the block exists until the vector's first use, when the block is handed
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if the slot advertises the block's capacity. Such a slot has no pending
-//!    work.
+//!    out a block only if the slot advertises the block's capacity. A slot that advertises its
+//!    block's capacity has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
 //!    serial number, and shape set. A slot is filled only after its new block has been allocated. A

@@ -1,5 +1,5 @@
 //! Defines the single word that represents a pool. The word is the address of the pool's first
-//! table. It is also the address of that table's first slot.
+//! table. The table's address is also the address of the table's first slot.
 
 use core::fmt;
 use core::ptr::NonNull;

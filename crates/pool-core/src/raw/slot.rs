@@ -1,6 +1,6 @@
 //! Defines the interface that other modules use to access a slot. A [`SlotPointer`] refers to a
 //! slot that a cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's
-//! view refers to the slot of that view.
+//! view refers to that view's slot.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -43,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, and not a sentinel, of a pool that outlives `'s`.
+    /// `slot` must be a slot, not a sentinel, in a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -132,8 +132,7 @@ impl<B: PoolBackend> SlotRef<B> {
     /// during `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
-        // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's
-        // scope.
+        // SAFETY: a view's slot is not a sentinel, and the slot's pool outlives the view's scope.
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
