@@ -19,9 +19,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
 /// panic, `?`, an early return, or `mem::forget` could skip.
 ///
-/// The array that an acquire returns borrows from the pool or the outer scope rather than from the
-/// scope value. A view may therefore outlive the scope value, but the pool or the outer scope stays
-/// borrowed for as long as the view is alive.
+/// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
+/// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
+/// as long as the view is alive.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -61,7 +61,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   run and may have access to the same scope. While user code runs, the pool is marked as busy
 ///   and its next slot has a recorded capacity of zero. As a result, acquires fail and calls to
 ///   `trim` free nothing.
-/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
+/// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. The vector
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
 ///   same way as an acquire. After the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
@@ -156,7 +156,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
     /// sizes of the new blocks are based on the lengths acquired since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
-    /// the first call replaces no blocks and only starts sampling (see [`Compaction`]). This method
+    /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
     /// does nothing if it is called during another operation on the same pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)

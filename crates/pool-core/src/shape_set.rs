@@ -33,7 +33,7 @@ pub struct Way<D> {
 
 impl<D> ShapeSet<D> {
     /// Creates an empty set that can hold `capacity` shapes. If the host cannot allocate the
-    /// entries, the method returns the number of requested bytes as its error.
+    /// entries, the method fails with the number of bytes that it requested.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
         ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;

@@ -48,7 +48,7 @@ use crate::slot_ref::SlotRef;
 /// retains its existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
-/// This allows the pool to count the live bytes.
+/// The cold path counts the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
@@ -70,8 +70,8 @@ use crate::slot_ref::SlotRef;
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
 /// The outer pool lends the memory above its most recently acquired array. That array may belong to
-/// an inner lexical scope that has since ended. Even if that scope has ended, the array's memory is
-/// not lent.
+/// an inner lexical scope that has since ended. The pool does not lend this array's memory, even if
+/// the array's scope has ended.
 ///
 /// # What differs from slots
 ///
@@ -152,7 +152,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait as [`reuse`](PoolBackend::reuse) does, but for a part of a
+    /// Makes the backend's queue wait like [`reuse`](PoolBackend::reuse), but for a part of a
     /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
     /// it hands out the first `bytes` bytes of `block` again.
     ///

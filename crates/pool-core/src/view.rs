@@ -154,8 +154,8 @@ pub trait PoolView: Sized {
 /// A view whose elements can be written, such as a backend's [`View`](crate::PoolBackend::View)
 /// type.
 ///
-/// Writes made with these methods take effect after all work previously enqueued on the elements.
-/// Work that is subsequently enqueued on the elements runs after the writes.
+/// Writes made with these methods take effect after all work previously enqueued on the elements
+/// has finished. Work enqueued on the elements after a write runs after that write.
 /// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.
@@ -188,7 +188,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
         Self::Element: Element;
 
     /// Copies the elements of another view, which may belong to another pool. The copy runs after
-    /// all work that was previously enqueued on that view.
+    /// all work that was previously enqueued on the source view.
     ///
     /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of
     /// the source.
@@ -246,8 +246,8 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// type.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The type of a view with the same access as this view, which is the backend's
-    /// [`View`](crate::PoolBackend::View) or [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The backend's [`View`](crate::PoolBackend::View) or [`ViewRef`](crate::PoolBackend::ViewRef)
+    /// type, whichever has the same access as this view.
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// Lends the view's elements for reading.

@@ -22,15 +22,15 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A cached value that is computed from the configuration. Recomputing the value on every cold
-    /// acquire would cost about eleven instructions.
+    /// A cached value computed from the configuration. Recomputing the value on every cold acquire
+    /// would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
     /// The mark that is set while one of this pool's operations may run user code (invariant 9).
     busy: BusyMark,
-    /// The address of each table's first slot. A table's address is also the address of its first
-    /// slot.
+    /// The address of each table's first slot. This address is also the address of the table
+    /// itself.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -71,7 +71,7 @@ impl<B: PoolBackend> State<B> {
     }
 
     /// Marks the pool as busy until the guard is dropped. Returns `None` if the pool is already
-    /// marked.
+    /// marked as busy.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }

@@ -91,8 +91,8 @@ impl<B: PoolBackend> State<B> {
     ///
     /// `number` must be less than [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        // SAFETY: the caller guarantees that the slot exists. Its table therefore also exists,
-        // because each table has `SLOTS` slots.
+        // SAFETY: the caller guarantees that the slot exists. The slot's table therefore also
+        // exists, because each table has `SLOTS` slots.
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };

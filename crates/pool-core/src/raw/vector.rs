@@ -1,4 +1,4 @@
-//! Implements the growth of vectors that are stored in slots.
+//! Implements growth for vectors that are stored in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -10,7 +10,7 @@ use super::words::Slot;
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, HostBackend, VectorMemory};
 use crate::error::PoolError;
 
-/// The memory of a vector that is stored in a slot.
+/// The memory of a vector whose elements are stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
 /// The minimum capacity to which a vector grows.

@@ -25,8 +25,8 @@ use crate::stacked::StackedBackend;
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
 // SAFETY: a block is plain data that any thread with access to the context may use, as documented
-// in `PoolBackend`. The methods that use the context receive a shared reference to it, and the
-// bound allows every thread to share the context.
+// in `PoolBackend`. The methods that use the context receive a shared reference to it. The bound
+// allows every thread to share the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the

@@ -162,8 +162,8 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 impl<B: SharedHostBackend, T> DerefMut for Owned<B, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: `length` valid elements start at this address, as `new` requires. The memory of
-        // the elements belongs only to this array, which is borrowed exclusively.
+        // SAFETY: `length` valid elements start at this address, as `new` requires. The elements'
+        // memory belongs only to this array, which is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.name.as_ptr(), self.length) }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
 //! that were enqueued before and after the array changed owners. The ordered uses also include work
-//! on other streams, and the release of the memory. Owned arrays need no additional ordering,
+//! on other streams and the release of the memory. Owned arrays need no additional ordering,
 //! because the pool already orders all uses. Only one thread uses an owned array at a time because
 //! only one thread uses its pool at a time.
 
@@ -18,8 +18,7 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 use crate::raw::block_bytes;
 
-/// A trait for creating the contexts of a shared pool's arrays. All contexts belong to the same
-/// queue.
+/// A trait for creating contexts for a shared pool's arrays. All contexts belong to the same queue.
 pub trait ContextSource<B: PoolBackend> {
     /// Creates another context for the same queue.
     ///

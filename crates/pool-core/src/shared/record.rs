@@ -12,7 +12,7 @@ use crate::try_box::{into_box, try_box};
 pub(super) struct Record<M> {
     /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The size of the block in bytes, as counted in the pool's statistics and toward its limit.
+    /// The block's size in bytes, as counted in the pool's statistics and toward the pool's limit.
     pub(super) bytes: usize,
     /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
@@ -37,7 +37,7 @@ impl<M> RecordPlace<M> {
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Creates the record of a block that counts as `bytes` bytes.
+    /// Creates a record for a block that counts as `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });

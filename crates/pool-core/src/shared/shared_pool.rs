@@ -246,7 +246,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// Returns the pool's statistics.
     ///
     /// `active_slots` is the number of live arrays. This method measures `peak_live_bytes`, which
-    /// is also measured whenever the pool is about to grow. The numbers are only estimates while
+    /// is also measured whenever the pool is about to grow. The statistics are only estimates while
     /// other threads acquire and drop arrays.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
@@ -261,8 +261,8 @@ fn too_large<T, E>(elements: usize) -> PoolError<E> {
 }
 
 impl<B: SharedHostBackend> SharedPool<B> {
-    /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
-    /// have any type that is [`Copy`].
+    /// Acquires an array whose elements are computed by calling `element(index)`. The element type
+    /// can be any [`Copy`] type.
     ///
     /// If values of the type may contain padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a

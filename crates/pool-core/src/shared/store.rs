@@ -14,11 +14,10 @@
 //! # How long it lives
 //!
 //! A single counter counts the handles. The arrays are not counted in the same way, because all
-//! threads would then have to share one counter. When an array is returned, it is subtracted from
-//! the counter of the shard that receives it. When the last handle is dropped, [`close`] locks all
-//! shards, computes the number of live arrays, and stores this number. Each array that is returned
-//! after this point is subtracted from the stored number, and returning the last array frees the
-//! store.
+//! threads would then have to share one counter. Returning an array decrements the counter of the
+//! shard that receives the array's block. When the last handle is dropped, [`close`] locks all
+//! shards, computes the number of live arrays, and stores this number. Each array returned after
+//! this point decrements the stored number, and returning the last array frees the store.
 //!
 //! # What it holds
 //!
@@ -72,9 +71,9 @@ const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 /// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
-/// The number of low bits that are ignored in a stack address when a thread chooses its first
-/// common shard. The standard library gives each thread a stack of 2 MiB by default, so different
-/// threads usually choose different shards. Correctness does not depend on which shard is chosen.
+/// The number of low stack address bits that a thread ignores when it chooses its first common
+/// shard. The standard library gives each thread a stack of 2 MiB by default, so different threads
+/// usually choose different shards. Correctness does not depend on which shard is chosen.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -291,12 +290,12 @@ impl<B: SharedBackend> Store<B> {
 
     /// Searches all magazines for an idle block of the class and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak live
+    /// larger block's surplus plus the bytes of all live arrays must not exceed the peak live
     /// bytes.
     ///
     /// A factor above four would not help two arrays that are never live at the same time. Assume
     /// that one array is more than four times as large as the other. Both arrays then fit in a pool
-    /// that is 5/4 of the larger array's size.
+    /// whose size is 5/4 of the larger array's size.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -362,7 +361,7 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts the bytes of a new block if the limit allows it.
+    /// Counts a new block's bytes if they do not exceed the limit.
     ///
     /// # Errors
     ///
@@ -422,7 +421,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Creates a record for a block that comes from outside the store and counts the block as live.
-    /// The bytes of the block must have been [reserved](Self::reserve).
+    /// The block's bytes must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -544,8 +543,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step if it is dropped because of an error or a panic. Calling the guard's
-/// `keep` method makes the step permanent.
+/// A guard that undoes a step if the guard is dropped because of an error or a panic. Calling the
+/// guard's `keep` method makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -571,8 +570,8 @@ const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the class of the blocks that can hold an array. The result also includes the next class
-/// if its blocks exceed the array's size by at most a quarter.
+/// Returns the range of classes to search for a block that can hold an array. The range also
+/// includes the next class if its blocks exceed the array's size by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
@@ -700,13 +699,13 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     unsafe { leave(store) };
 }
 
-/// Subtracts one user from a closed store. If no user is left, the function frees the store.
+/// Removes one user from a closed store. If no user is left, the function frees the store.
 ///
 /// # Safety
 ///
 /// The caller must be one of the counted users and must not use the store after the call.
 unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
-    // SAFETY: the store lives until its last user has been subtracted.
+    // SAFETY: the store lives until its last user has been removed.
     let remaining = unsafe { &(*store.as_ptr()).remaining };
     if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: `try_box` created the store, and no user is left.

@@ -2,7 +2,7 @@
 //! magazine in each pool and a cell that contains the current magazine's address.
 //!
 //! Cells are never freed, because other threads may read them at any time. When a thread ends, a
-//! later thread reuses its cell together with the magazines that the cell owns.
+//! later thread reuses the ended thread's cell and the magazines that the cell owns.
 
 use alloc::boxed::Box;
 use core::cell::Cell;

@@ -54,9 +54,10 @@ impl Demand {
     }
 }
 
-/// Returns the span of `length` elements at a cursor below `written_end` if none of its bytes is
-/// dirty. `end` is at or below the lowest dirty byte. An acquire above a live array with padding
-/// therefore fails the comparison with `end` even if the acquired memory is clean.
+/// Returns the span of `length` elements at a cursor if the span ends at or below `written_end` and
+/// contains no dirty bytes. `end` is at or below the lowest dirty byte. An acquire above a live
+/// array with padding therefore fails the comparison with `end` even if the acquired memory is
+/// clean.
 ///
 /// Returning the span is sound because the span ends at or below `written_end`. The span may
 /// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
@@ -361,7 +362,7 @@ unsafe fn grow<B: StackedBackend>(
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The span always fits in the new chunk because the chunk was allocated with a sufficient size.
+    // The span always fits in the new chunk because the requested chunk size is sufficient.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };

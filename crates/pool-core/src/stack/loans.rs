@@ -110,8 +110,8 @@ impl Offer {
     }
 }
 
-/// Lends memory as [`Offer::lend`] does, but only if both pools are in their usual state. If either
-/// pool is not in this state, the function does nothing and returns `false`.
+/// Works like [`Offer::lend`], but lends memory only if both pools are in their usual state. If
+/// either pool is not in this state, the function does nothing and returns `false`.
 ///
 /// # Safety
 ///

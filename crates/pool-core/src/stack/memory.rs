@@ -20,8 +20,8 @@ pub(super) struct Span {
 }
 
 /// The maximum size in bytes of an array that the hot path hands out. When rounded up to whole
-/// lines, this size fits in a 32-bit operand. Moving the cursor past an array of this size does not
-/// overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
+/// lines, this size fits in a 32-bit operand. Adding this size to a cursor cannot overflow, because
+/// every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
 /// Returns the span of `bytes` bytes at a cursor if the span ends at or below `end`. `bytes` must

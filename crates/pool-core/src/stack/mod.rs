@@ -10,7 +10,7 @@
 //!
 //! # Invariants
 //!
-//! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. A cursor
+//! 1. **A cursor is either an address in one of its pool's chunks or a *stray* address**. A cursor
 //!    address in a chunk is between the chunk's start and end. A stray address is either `STRAY` or
 //!    an address that is no longer in a chunk. None of the pool's arrays is below a stray cursor. A
 //!    chunk is freed only if all cursors that may still be used are at its start or in earlier
@@ -52,7 +52,7 @@
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
-//! 8. **While user code runs inside an operation, the pool is marked as busy, and `end` and
+//! 8. **While user code runs during an operation, the pool is marked as busy, and `end` and
 //!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
 //!    pool is busy. No reference to the lists of chunks, names, or shapes is held while user code
 //!    runs.

@@ -15,7 +15,7 @@ const SLACK_DIVISOR: usize = 64;
 const EXCESS_DIVISOR: usize = 32;
 
 /// Merges a pool's chunks into one chunk that is large enough for the peak live bytes. A single
-/// chunk that is too large is also replaced with one of this size. If the new chunk cannot be
+/// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
 /// allocated, the chunks do not change. If the pool has exactly one chunk after the merge, it
 /// becomes settled.
 ///

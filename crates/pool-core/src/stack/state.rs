@@ -68,9 +68,9 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes including the most recently grown vector's whole capacity, and the
-    /// position of the cursor after that vector. A vector may not use its full capacity, so the
-    /// whole capacity is counted only when another value becomes live or the next pass begins.
+    /// The number of live bytes, including the most recently grown vector's whole capacity, and the
+    /// cursor position after that vector. A vector may not use its full capacity, so the whole
+    /// capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -81,9 +81,9 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The larger of one line and the largest alignment of any element type that the pool has
-    /// stored. Chunks start at multiples of this alignment so that the arrays of identical passes
-    /// have the same padding in every chunk.
+    /// The largest alignment of any element type that the pool has stored, but at least one line.
+    /// Chunks start at multiples of this alignment so that the arrays of identical passes have the
+    /// same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -95,7 +95,7 @@ pub struct StackState<B: StackedBackend> {
 /// address is above every end, is aligned to a line, and is never the address of any memory.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
-/// The number of hints to shape sets, which is a power of two.
+/// The number of shape set hints, which must be a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
 /// An array to which a handle refers.
@@ -258,8 +258,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool as [`settle_at`](Self::settle_at) does, but the next pass still begins with
-    /// a merge, and live bytes continue to be counted.
+    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
+    /// merge, and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();

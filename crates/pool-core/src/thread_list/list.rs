@@ -51,8 +51,8 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Returns the head. Only the list's own thread may call this method. The method does not use
-    /// an atomic load, because the compiler would not merge it into the comparison that uses the
-    /// result.
+    /// an atomic load, because the compiler would not merge such a load into the comparison that
+    /// uses the result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
@@ -136,9 +136,9 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Calls `f` with each entry in the list. The entries remain in the same order, and the method
     /// does not allocate memory.
     ///
-    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, it receives
-    /// other entries, and entries that `f` puts into the list are placed after the visited entries.
-    /// If `f` panics, the visited entries are put back.
+    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, the call
+    /// returns other entries, and entries that `f` puts into the list are placed after the visited
+    /// entries. If `f` panics, the visited entries are put back.
     ///
     /// # Safety
     ///

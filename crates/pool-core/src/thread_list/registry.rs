@@ -197,8 +197,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of all pools' statistics, including the idle pools. The sum starts with
-    /// `none`, which must not include the statistics of any pool.
+    /// Returns the combined statistics of all pools, including those of idle pools. The sum starts
+    /// with `none`, which must not include the statistics of any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
