@@ -40,8 +40,7 @@ impl<D> ShapeSet<D> {
         Ok(Self { ways, capacity, victim: 0 })
     }
 
-    /// Returns the cached entry for the shape `dims` and the given element type, if such an entry
-    /// exists.
+    /// Returns the cached entry for the shape `dims` and the given element type, if any.
     #[inline(always)]
     pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]

@@ -47,8 +47,8 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Functions that are generic over the backend should take a view by value if they write to it, and
-/// their callers should lend the view with [`reborrow`](LendView::reborrow). If a parameter has the
+/// Functions that are generic over the backend should take a view by value if they write to it.
+/// Their callers should lend the view with [`reborrow`](LendView::reborrow). If a parameter has the
 /// type `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as
 /// that view. If such a function uses `?` on part of a view that it has acquired, the compiler
 /// reports that the view "does not live long enough":

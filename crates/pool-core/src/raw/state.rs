@@ -1,6 +1,6 @@
 //! Defines the state that a pool owns in addition to its slots. The state contains the backend's
-//! context, the configuration, the list of tables, and the counters. Only cold code accesses the
-//! state.
+//! context, the configuration, the list of tables, and the counters. Only code on the cold path
+//! accesses the state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -200,7 +200,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of a pool whose tables use `table_bytes` bytes.
+    /// Returns the statistics of this pool, whose tables use `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

@@ -15,8 +15,8 @@ use crate::shape_set::ShapeSet;
 /// The number of slots in a table, not including the sentinel.
 pub(super) const SLOTS: usize = 31;
 
-/// A sequence of slots that never moves in memory. The [invariants](super) explain the layout of a
-/// table.
+/// A sequence of slots that never moves in memory. The [invariants](super) explain a table's
+/// layout.
 #[repr(C)]
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.

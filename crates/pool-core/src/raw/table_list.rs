@@ -24,8 +24,8 @@ impl<T> TableList<T> {
     /// Returns the number of addresses in the list.
     pub(super) fn len(&self) -> usize {
         // SAFETY: only the methods of this type access the list, and all of them run on one thread
-        // (invariant 7). While a method holds a reference to the list, it calls no other code, not
-        // even the allocator. Therefore, no exclusive reference to the list exists at this point.
+        // (invariant 7). A method that holds a reference to the list calls no other code, not even
+        // the allocator. Therefore, no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         list.len()
     }

@@ -66,9 +66,9 @@ impl<B: PoolBackend> State<B> {
     ///
     /// The pool must have more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // A table has the same address as its first slot because `Table` is `repr(C)`. The address
-        // of that slot was derived from the table's allocation. SAFETY: the caller guarantees that
-        // the pool has more than `number` tables.
+        // A table has the same address as its first slot because `Table` is `repr(C)`. The first
+        // slot's address was derived from the table's allocation. SAFETY: the caller guarantees
+        // that the pool has more than `number` tables.
         unsafe { self.tables.get(number) }.cast()
     }
 

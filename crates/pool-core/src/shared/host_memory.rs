@@ -13,8 +13,8 @@ use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 use crate::stacked::StackedBackend;
 
-/// A block of host memory for one owned array. This type is the [`Memory`](SharedBackend::Memory)
-/// of host backends.
+/// A block of host memory for one owned array. Host backends use this type as their
+/// [`Memory`](SharedBackend::Memory).
 ///
 /// # Invariants
 ///

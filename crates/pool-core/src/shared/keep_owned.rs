@@ -22,8 +22,8 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
     /// type of the backend's context must also be `()`, which is the context type of host memory.
-    /// If the slice is not copied, its block moves to `pool`, and an idle block from `pool`
-    /// replaces it in the slot. A loop that calls this method allocates nothing if the returned
+    /// If the slice is not copied, its block moves to `pool` and is replaced in the slot with an
+    /// idle block from `pool`. A loop that calls this method allocates nothing if the returned
     /// arrays are eventually dropped. The owned array occupies the whole block that was moved.
     ///
     /// ```
@@ -86,8 +86,7 @@ impl<B: HostBackend> Scope<'_, B> {
         Ok(pool.try_take_with(length, |index| source[index])?)
     }
 
-    /// Moves the block that contains a slice to a shared pool. Returns `None` if the block cannot
-    /// be moved.
+    /// Moves a slice's block to a shared pool. Returns `None` if the block cannot be moved.
     ///
     /// # Safety
     ///

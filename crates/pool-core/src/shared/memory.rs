@@ -1,5 +1,5 @@
 //! Defines the memory that a backend provides for an owned array. This module contains the
-//! [`SharedBackend`] trait and the trait that its memory types implement.
+//! [`SharedBackend`] trait and the trait that owned memory types implement.
 
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;

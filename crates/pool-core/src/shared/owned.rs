@@ -95,8 +95,8 @@ pub struct Owned<B: SharedBackend, T> {
 // the store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
-// SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
-// and the bounds require both to be `Sync`.
+// SAFETY: a shared reference to an array gives only shared access to the array's memory and
+// elements. The bounds require both to be `Sync`.
 unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 
 impl<B: SharedBackend, T> Owned<B, T> {

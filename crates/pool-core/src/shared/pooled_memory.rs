@@ -31,8 +31,8 @@ pub trait ContextSource<B: PoolBackend> {
     fn device(&self) -> Device;
 }
 
-/// A pool that contains one owned array. This type is the [`Memory`](SharedBackend::Memory) of
-/// backends that enqueue their work.
+/// A pool that contains one owned array. Backends that enqueue their work use this type as their
+/// [`Memory`](SharedBackend::Memory).
 pub struct PooledMemory<B: PoolBackend> {
     pool: DynamicPool<B>,
 }
@@ -119,14 +119,14 @@ where
     }
 
     unsafe fn view<T: Element>(&self, name: Handle<T>, _: usize) -> B::ViewRef<'_, T> {
-        // The caller guarantees that the handle belongs to this pool and that its array has not
-        // been returned.
+        // The caller guarantees that the handle belongs to this pool and that the handle's array
+        // has not been returned.
         self.pool.get(name).unwrap_or_else(|error| panic_with(&error))
     }
 
     unsafe fn view_mut<T: Element>(&mut self, name: Handle<T>, _: usize) -> B::View<'_, T> {
-        // The caller guarantees that the handle belongs to this pool and that its array has not
-        // been returned.
+        // The caller guarantees that the handle belongs to this pool and that the handle's array
+        // has not been returned.
         self.pool.get_mut(name).unwrap_or_else(|error| panic_with(&error))
     }
 }

@@ -21,8 +21,8 @@ pub(super) struct Record<M> {
     pub(super) memory: M,
 }
 
-/// Host memory for a record. Memory for the record is allocated before the block so that no block
-/// is lost if the record cannot be allocated.
+/// Host memory for a record. The record's memory is allocated before the block so that no block is
+/// lost if the record cannot be allocated.
 pub(super) struct RecordPlace<M>(Box<MaybeUninit<Record<M>>>);
 
 impl<M> RecordPlace<M> {

@@ -6,12 +6,12 @@
 //! which accesses the magazine without an atomic exchange instruction. A magazine holds only a few
 //! blocks.
 //!
-//! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
-//! that belongs to another thread. To access another thread's magazine, the thread locks that
-//! magazine and executes a barrier on all threads. The thread then waits until the owner no longer
-//! uses the magazine. Before each use, the owner records the magazine's address in its cell and
-//! then checks that the magazine is not locked. The barrier ensures that at least one of the two
-//! threads sees what the other has written.
+//! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
+//! reached. To access another thread's magazine, the thread locks that magazine and executes a
+//! barrier on all threads. The thread then waits until the owner is no longer using the magazine.
+//! Before each use, the owner records the magazine's address in its cell and then checks that the
+//! magazine is not locked. The barrier ensures that at least one of the two threads sees the other
+//! thread's write.
 //!
 //! A thread that has locked a shard only moves values and swaps pointers. A thread that holds a
 //! lock does not allocate memory, free memory, or run user code.
@@ -312,8 +312,8 @@ impl<M> Locked<'_, M> {
         cell: &'static ThreadCell,
     ) -> Option<Self> {
         cell.in_use.store(magazine.addr().get(), Ordering::Relaxed);
-        // This fence pairs with the barrier of a thread that locks the magazine. Either this thread
-        // sees the lock, or the other thread sees the address in the cell.
+        // This fence pairs with the barrier that a thread executes when it locks the magazine.
+        // Either this thread sees the lock, or the other thread sees the address in the cell.
         compiler_fence(Ordering::SeqCst);
         let locked =
             Self { shard: magazine, word: NonNull::from(&cell.in_use), borrowed: PhantomData };

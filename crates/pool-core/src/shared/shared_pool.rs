@@ -61,10 +61,10 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
 /// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
 /// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit. If
-/// a new block would exceed this limit, the pool may store the array in an idle block of up to four
-/// times the array's size. While arrays are stored in blocks that are larger than necessary, the
-/// pool can exceed the limit. The peak is measured whenever the pool is about to grow. The
-/// [`trim`](Self::trim) method frees all idle blocks.
+/// a new block would exceed this limit, the pool may instead store the array in an idle block that
+/// is up to four times as large as the array. While arrays are stored in blocks that are larger
+/// than necessary, the pool can exceed the limit. The peak is measured whenever the pool is about
+/// to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -266,7 +266,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     ///
     /// If values of the type may contain padding, the block is marked, as described in the
     /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
-    /// marked block before next handing it out as an array with recycled contents.
+    /// marked block before it next hands out the block as an array with recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

@@ -48,8 +48,8 @@ use crate::try_box::{into_box, try_box};
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
 /// The number of bytes by which a pool may exceed 5/4 of its peak live bytes. Each magazine that
-/// has an owner adds that many more bytes. The slack allows each thread to retain idle blocks for
-/// its small arrays.
+/// has an owner adds another `SLACK` bytes to this allowance. The slack allows each thread to
+/// retain idle blocks for its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.
@@ -125,7 +125,7 @@ impl<B: SharedBackend> Store<B> {
         let identity =
             next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         // Without a barrier, the pool has no magazines. If the configuration requests fresh blocks,
-        // the pool needs no magazines, because it never retains such blocks.
+        // the pool needs no magazines because it never retains idle blocks.
         #[cfg(feature = "std")]
         let identity =
             if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
@@ -174,7 +174,7 @@ impl<B: SharedBackend> Store<B> {
         let magazine = NonNull::from(magazine);
         #[cfg(feature = "std")]
         // SAFETY: the store is live while `self` is borrowed. The calling thread does not use its
-        // own magazine while the lock is held, and the backend provides the barrier.
+        // own magazine while the lock is held. The backend provides the barrier.
         return unsafe { Locked::wait_for_magazine(magazine, B::barrier_on_all_threads) };
         #[cfg(not(feature = "std"))]
         // SAFETY: the store is live while `self` is borrowed.
@@ -410,7 +410,8 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
+    /// Records the current number of live bytes as the peak if this number exceeds the previous
+    /// peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
         // While other threads acquire and return arrays, the sum may include only one of two
@@ -622,7 +623,7 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 ///
 /// The record must have been acquired from this store or adopted by it, and its array must no
 /// longer be in use. The caller must not use the store after the call, unless the caller owns a
-/// handle to it.
+/// handle to the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
     // A store lives for as long as it has arrays, and this array counts as one of them until it is

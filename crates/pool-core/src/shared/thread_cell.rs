@@ -68,7 +68,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             // From this point on, the ending thread has no cell, so only the cell's next owner uses
-            // it.
+            // the cell.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
                 let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);

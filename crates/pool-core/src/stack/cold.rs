@@ -404,8 +404,8 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 const LEAST: usize = 4 << 10;
 
 /// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
-/// bytes that may be read before they are written, and it poisons the memory if the configuration
-/// requests it.
+/// bytes that may be read before they are written. It poisons the memory if the configuration
+/// requests poisoning.
 ///
 /// # Errors
 ///

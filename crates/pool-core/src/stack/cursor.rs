@@ -396,8 +396,8 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     // If the elements occupy less than a line and already begin below the aligned address, they are
     // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
-    // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
-    // guarantees that no other view of that memory exists.
+    // SAFETY: both addresses are in the same chunk, at or above the cursor. The caller guarantees
+    // that no other view of that memory exists.
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);

@@ -16,7 +16,7 @@ pub(super) struct GrowthReport {
     /// Counts the guards' uses of the pool and the consecutive uses in which the pool grew. A guard
     /// may begin several passes during one use of the pool.
     entries: Streak,
-    /// The address at which a call was about to acquire memory, and the location of that call.
+    /// The address at which a call was about to acquire memory, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }

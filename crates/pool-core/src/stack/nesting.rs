@@ -24,9 +24,9 @@
 //!   if the pool is in a list or has been replaced in a list (see the `thread_list` module). A
 //!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). An
-//!   idle pool is therefore not referenced by any pool in the chain, so another thread can release
-//!   it.
+//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
+//!   pool in the chain therefore refers to an idle pool, so another thread can release the idle
+//!   pool.
 //! - Another thread may replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
 //!   chain and owns all of its memory.
@@ -183,8 +183,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     unsafe { leave_rarely(root, innermost) }
 }
 
-/// Implements [`leave`] for a pool whose `is_lean` flag is not set, that is not innermost, or that
-/// has no outer pool.
+/// Implements [`leave`] for a pool whose `is_lean` flag is not set, a pool that is not innermost,
+/// or a pool that has no outer pool.
 ///
 /// # Safety
 ///

@@ -46,7 +46,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
     // Each array uses at least one line, so no two arrays have the same offset. An array with a
-    // cached shape has at most `isize::MAX` bytes because memory of that size has already been
+    // cached shape has at most `isize::MAX` bytes because memory for such an array has already been
     // allocated. The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {

@@ -69,7 +69,7 @@ pub struct StackState<B: StackedBackend> {
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
     /// The number of live bytes, including the most recently grown vector's whole capacity, and the
-    /// cursor position after that vector. A vector may not use its full capacity, so the whole
+    /// cursor position after that vector. A vector might not use its full capacity, so the whole
     /// capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.

@@ -149,8 +149,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, in which case the
-    /// pool is dropped.
+    /// Returns [`NoHostMemory`] and drops the pool if the host cannot allocate memory for the
+    /// entry.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {

@@ -72,8 +72,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // The store has release ordering, because this thread has used the next entry's pool, and
-        // another thread that reads this head may release that pool.
+        // The store has release ordering, because this thread has used the next entry's pool.
+        // Another thread that reads this head may release that pool.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as this module's
         // protocol requires.

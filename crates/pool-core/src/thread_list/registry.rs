@@ -146,7 +146,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         unsafe { (*record.as_ptr()).config = config };
     }
 
-    /// Removes a thread's record along with the thread's entries.
+    /// Removes a thread's record and the thread's entries.
     ///
     /// # Safety
     ///
