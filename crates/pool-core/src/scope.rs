@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot. The position is also the checkpoint to which the outer
-//! scope returns.
+//! scope is the next slot's position. The position is also the checkpoint to which the outer scope
+//! returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -52,9 +52,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
-///   other types (which may contain padding or pointers) to a slot. Before the host writes such a
-///   value, the pool records how many bytes of the slot may become uninitialized. The pool zeroes
-///   all bytes that may be uninitialized before it next hands out the slot with recycled contents.
+///   other types (which may contain padding or pointers) to a slot. Before the host writes a value
+///   of another type, the pool records how many bytes of the slot may become uninitialized. The
+///   pool zeroes all bytes that may be uninitialized before it next hands out the slot with
+///   recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
 ///   once. Closures and backend writes run only after the cursor has moved past the slot. User code
 ///   (an allocator hook, a `tracing` subscriber, or the backend) may run while a slot is reserved

@@ -3,8 +3,8 @@
 //! a scope's memory on another thread. Without the trait, the compiler's error message would
 //! mention a pointer in a private type.
 
-/// A trait that no type implements, used to prevent [`Scope`](crate::Scope) from being [`Send`] or
-/// [`Sync`].
+/// A trait that prevents [`Scope`](crate::Scope) from being [`Send`] or [`Sync`], because no type
+/// implements the trait.
 #[diagnostic::on_unimplemented(
     message = "a scope can be used only on the thread that owns its pool",
     label = "a scope, or a vector of a scope, is sent to another thread here",

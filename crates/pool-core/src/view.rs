@@ -12,8 +12,7 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A sequence of elements that an acquire returns, to which the caller has exclusive or shared
-/// access.
+/// A sequence of acquired elements to which the caller has exclusive or shared access.
 ///
 /// Views of host memory are plain slices, so all slice methods are available. This trait is
 /// intended for code that is generic over the backend. The [`LendView`] trait lends a view or a

@@ -30,7 +30,7 @@ pub(super) struct Table<B: PoolBackend> {
     pub(super) state: NonNull<State<B>>,
     /// The number of tables before this table.
     pub(super) number: usize,
-    /// The next pool in a free list. Only the first table of a pool uses this field.
+    /// The next pool in a free list. Only a pool's first table uses this field.
     pub(super) next_idle: *mut (),
 }
 

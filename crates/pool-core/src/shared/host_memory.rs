@@ -1,5 +1,5 @@
-//! Defines the host memory of an owned array. The value stores a block and the number of bytes in
-//! the block that may be uninitialized.
+//! Defines an owned array's host memory. The value stores a block and the number of bytes in the
+//! block that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;

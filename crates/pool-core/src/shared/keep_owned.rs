@@ -1,5 +1,6 @@
-//! Implements methods that keep an inner scope's array as an owned array. If possible, the array's
-//! block is moved out of the scope's pool. If the block cannot be moved, the array is copied.
+//! Implements methods that convert an inner scope's array into an owned array. If possible, the
+//! array's block is moved out of the scope's pool. If the block cannot be moved, the array is
+//! copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;

@@ -14,7 +14,7 @@ use crate::element::Element;
 
 /// An array that was acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
 ///
-/// An `Owned` array borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the
+/// An `Owned` array borrows nothing, is `Send` if `T` is, and can be dropped on any thread. On the
 /// host, the array dereferences to a slice, and it is `Sync` if `T` is. On every backend,
 /// [`view`](Self::view) and [`view_mut`](Self::view_mut) return views of the array.
 ///

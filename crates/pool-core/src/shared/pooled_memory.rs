@@ -1,5 +1,5 @@
-//! Defines the memory of owned arrays for backends that enqueue their work. The memory of each
-//! owned array is a pool that contains only this array and has its own context.
+//! Defines the memory of owned arrays for backends that enqueue their work. Each owned array's
+//! memory is a pool that contains only this array and has its own context.
 //!
 //! Like any other pool, this pool orders all uses of its memory. The ordered uses include commands
 //! that were enqueued before and after the array changed owners. The ordered uses also include work

@@ -8,8 +8,8 @@
 /// The size in bytes of the smallest block.
 pub(super) const UNIT: usize = 64;
 
-/// The number of classes for each doubling of the size. Each number of units up to
-/// `CLASSES_PER_DOUBLING` has its own class.
+/// The number of classes into which each doubling of the size is divided. Each number of units up
+/// to `CLASSES_PER_DOUBLING` has its own class.
 pub(super) const CLASSES_PER_DOUBLING: usize = 8;
 
 /// Returns the class of the smallest block that holds `bytes` bytes.

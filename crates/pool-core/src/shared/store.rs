@@ -71,9 +71,9 @@ const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 /// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
-/// The number of low stack address bits that a thread ignores when it chooses its first common
-/// shard. The standard library gives each thread a stack of 2 MiB by default, so different threads
-/// usually choose different shards. Correctness does not depend on which shard is chosen.
+/// The number of low-order bits of a stack address that a thread ignores when it chooses its first
+/// common shard. The standard library gives each thread a stack of 2 MiB by default, so different
+/// threads usually choose different shards. Correctness does not depend on which shard is chosen.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -597,8 +597,8 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Marks the calling thread's magazine in a store as in use and returns it. Returns `None` if the
-/// thread has no magazine in the store.
+/// Returns the calling thread's magazine in a store and marks the magazine as in use. Returns
+/// `None` if the thread has no magazine in the store.
 ///
 /// # Safety
 ///

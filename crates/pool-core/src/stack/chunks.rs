@@ -12,8 +12,8 @@ pub(super) struct Chunk {
     /// The first address in the block that is aligned for every element type that the pool has
     /// stored.
     pub(super) start: *mut u8,
-    /// The end of the chunk, which is one line before the end of the block (invariant 4). The end
-    /// is lower if the rest of the block has been lent to another pool or belongs to another pool.
+    /// The chunk's end, which is one line before the block's end (invariant 4). The end is lower if
+    /// the rest of the block has been lent to another pool or belongs to another pool.
     pub(super) end: *mut u8,
     /// The size of the block in bytes, or 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,

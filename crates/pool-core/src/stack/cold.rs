@@ -23,7 +23,7 @@ pub(super) struct Demand {
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// The number of bytes at the start of the memory that retain their contents. `kept_bytes` is
+    /// The number of leading bytes in the memory that retain their contents. `kept_bytes` is
     /// greater than 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
     /// `true` if the memory at the cursor belongs to a vector. The vector retains this memory if
@@ -287,8 +287,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     let mut unused = None;
-    // The chunk of a growing vector is not shortened, because the vector's elements are still above
-    // the cursor.
+    // A growing vector's chunk is not shortened, because the vector's elements are still above the
+    // cursor.
     state.with_first(|chunk| {
         if chunk.is_borrowed() && chunk.contains(at) && !demand.is_growth {
             unused = Some(core::mem::replace(&mut chunk.end, at));

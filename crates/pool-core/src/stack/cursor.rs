@@ -401,8 +401,8 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is
-    // aligned to a line. `next` is therefore within the chunk.
+    // SAFETY: the elements do not end at a higher address than before, and a chunk's end is aligned
+    // to a line. `next` is therefore within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

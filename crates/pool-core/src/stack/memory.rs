@@ -12,7 +12,7 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of an array and the start address of the next array.
+/// An array's address, together with the start address of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,

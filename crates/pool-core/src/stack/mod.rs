@@ -17,11 +17,11 @@
 //!    chunks. `STRAY` is above every end. A pool never uses a new chunk that contains a stray
 //!    cursor, because a chunk's bytes below a cursor count as handed out.
 //!
-//! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
-//!    consists of the remainder of the cursor's chunk and all later chunks. Only this memory is
-//!    zeroed, freed, discarded, or handed out. A cursor moves backward only over the last array. A
-//!    cursor moves backward only if filling the array failed or if the array was a vector that
-//!    became a shorter slice.
+//! 2. **No view exists of memory at or above the innermost scope's cursor**. This memory consists
+//!    of the remainder of the cursor's chunk and all later chunks. Only this memory is zeroed,
+//!    freed, discarded, or handed out. A cursor moves backward only over the last array. A cursor
+//!    moves backward only if filling the array failed or if the array was a vector that became a
+//!    shorter slice.
 //!
 //! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
 //!    chunk**. Both of these ends are null unless the pool is *settled* and is not marked as busy.
@@ -37,7 +37,7 @@
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
-//!    A borrowed chunk starts at an address that is not in any owned chunk of its pool.
+//!    A borrowed chunk starts at an address outside all chunks that its pool owns.
 //!
 //! 5. All cursors, ends, and starts are multiples of
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. The distance
@@ -58,12 +58,12 @@
 //!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the set's offset. The sets are sorted by
-//!    offset, and sets at or above the offset of a cursor are not borrowed. An array with a dynamic
-//!    rank uses at least one line, so no two such arrays have the same offset.
+//!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank
+//!    uses at least one line, so no two such arrays have the same offset.
 //!
 //! 10. **`top` is at or above every cursor in use in a settled pool's chunk**. The first cursor of
 //!     a pass sets `top` to `base`. A pool lends only memory at or above `top`. The pool may lend
-//!     less than all of its idle memory because the end of a scope does not lower `top`.
+//!     less than all of its idle memory because `top` is not lowered when a scope ends.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers a lent or borrowed chunk to another pool instead (see the

@@ -48,8 +48,8 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost pool in use. If another pool was the innermost pool before, the new
-/// pool borrows memory from it.
+/// Makes a pool the innermost pool in use. If another pool was innermost before, the new pool
+/// borrows memory from that pool.
 ///
 /// # Safety
 ///

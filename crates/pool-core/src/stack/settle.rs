@@ -6,7 +6,7 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines the slack added to the peak live bytes for a new chunk. Thanks to
+/// The divisor that determines the slack added to the peak live bytes for a new chunk. Because of
 /// this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
@@ -16,8 +16,8 @@ const EXCESS_DIVISOR: usize = 32;
 
 /// Merges a pool's chunks into one chunk that is large enough for the peak live bytes. A single
 /// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
-/// allocated, the chunks do not change. If the pool has exactly one chunk after the merge, it
-/// becomes settled.
+/// allocated, the chunks do not change. The pool becomes settled if it has exactly one chunk after
+/// the merge.
 ///
 /// # Safety
 ///

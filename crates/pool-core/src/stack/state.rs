@@ -125,7 +125,7 @@ pub(super) struct Neighbours<B: StackedBackend> {
     pub(super) lender: Link<B>,
     /// The pool that has borrowed the upper part of this pool's first chunk as its own first chunk.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before part of it was lent.
+    /// The first chunk's original end, before part of the chunk was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
@@ -223,7 +223,7 @@ impl<B: StackedBackend> StackState<B> {
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
         // Both `end` and `written_end` are rounded down to whole lines. Neither end is below the
-        // start of the chunk, and every cursor is at or above that start.
+        // chunk's start, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -315,8 +315,8 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Rounds the number of live bytes up to a multiple of `most_aligned`. A new chunk is assumed
-    /// to start at this offset. Arrays in the new chunk have the same padding as arrays at that
-    /// offset, so the merged chunk requires no more bytes than were counted.
+    /// to start at the rounded offset. Arrays in the new chunk have the same padding as arrays at
+    /// that offset, so the merged chunk requires no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -394,13 +394,13 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
     }
 
-    /// Counts the whole capacity of the most recently grown vector as live.
+    /// Counts the most recently grown vector's whole capacity as live.
     pub(super) fn take_capacity_peak(&self) {
         let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that the end of a vector has moved down from `old` to `new`.
+    /// Records that a vector's end has moved down from `old` to `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -420,7 +420,7 @@ impl<B: StackedBackend> StackState<B> {
     /// marked so that the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // The rounded end is within the chunk because the end of a chunk is aligned to a line.
+        // The rounded end is within the chunk because a chunk's end is aligned to a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;

@@ -24,8 +24,8 @@ use crate::pool::Pool;
 /// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
 /// ```
 pub struct ThreadList<B: PoolBackend> {
-    /// The newest idle entry. The head is null if the list is empty, and it is [`CLOSED`] once
-    /// `close` has been called. Only the list's thread writes to the head.
+    /// The newest idle entry. The head is null if the list is empty, or [`CLOSED`] once `close` has
+    /// been called. Only the list's thread writes to the head.
     pub(super) head: AtomicPtr<Entry<B>>,
     /// The root of the innermost pool that is in use, for backends whose pools are nested. The root
     /// is null if no pool is in use.

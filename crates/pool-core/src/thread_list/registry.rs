@@ -1,5 +1,5 @@
-//! Defines the registry, which contains the lists of all threads in a process and is protected by
-//! one lock.
+//! Defines the registry, which contains the lists of all threads in a process. One lock protects
+//! the registry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
