@@ -66,9 +66,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   swaps that block with the block of an idle slot. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
 ///   same way as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep`
-///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must work
-///   for any lifetime of the inner scope. Therefore, only the array that the closure returns can
-///   outlive the inner scope.
+///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be
+///   generic over the inner scope's lifetime. Therefore, only the array that the closure returns
+///   can outlive the inner scope.
 /// - Like a view, a box or an allocator owns memory that the cursor has moved past. Memory freed by
 ///   an allocator's collections is reused only by that allocator, and only at the end of its chunk.
 ///   The scope's cursor never moves back over an allocator's chunk.

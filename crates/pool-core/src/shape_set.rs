@@ -24,8 +24,8 @@ pub(crate) struct ShapeSet<D> {
 pub struct Way<D> {
     pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
-    /// The number of elements, which is the product of the dimensions and was checked when the
-    /// entry was created.
+    /// The number of elements, which is the product of the dimensions. The product was checked for
+    /// overflow when the entry was created.
     pub(crate) count: usize,
     /// The data that the backend stores with the shape.
     pub(crate) descriptor: D,

@@ -1,4 +1,4 @@
-//! Defines the marker type that turns a backend into a backend with the stack layout.
+//! Defines the marker type that gives a backend the stack layout.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! Defines an array that owns its memory and returns it to its pool when dropped.
+//! Defines an array that owns its memory and returns the memory to the pool when dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,7 +12,7 @@ use super::memory::{OwnedMemory, SharedBackend};
 use super::store::{BlockRecord, Store, give_back};
 use crate::element::Element;
 
-/// An array that was acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
+/// An array that is acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
 ///
 /// An `Owned` array borrows nothing, is `Send` if `T` is, and can be dropped on any thread. On the
 /// host, the array dereferences to a slice, and it is `Sync` if `T` is. On every backend,

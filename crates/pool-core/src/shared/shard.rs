@@ -171,7 +171,7 @@ impl<M> Locked<'_, M> {
         Some(Self { shard, word: NonNull::from(lock), borrowed: PhantomData })
     }
 
-    /// Locks a shard that has no owner, waiting while another thread holds the lock.
+    /// Locks a shard that has no owner, and waits while another thread holds the lock.
     ///
     /// # Safety
     ///
@@ -395,7 +395,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter that only the calling thread writes.
+/// Adds `by` to a counter to which only the calling thread writes.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

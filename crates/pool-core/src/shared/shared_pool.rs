@@ -28,7 +28,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive, so
 /// all handles may be dropped before the arrays.
 ///
-/// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
+/// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Use owned arrays for data
 /// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
 /// an executor's tasks.
 ///

@@ -3,7 +3,7 @@
 //!
 //! Sizes are counted in units of 64 bytes. Blocks of class 0 have no bytes, and blocks of classes 1
 //! to 8 have one to eight units. For larger sizes, a block of class `8 s + m` has `m << s` units,
-//! and `m` ranges from 9 to 16.
+//! where `m` ranges from 9 to 16.
 
 /// The size in bytes of the smallest block.
 pub(super) const UNIT: usize = 64;

@@ -1,15 +1,15 @@
-//! Defines the state that is shared by all handles and arrays of a shared pool. The state consists
-//! of the shards and the counters. This module also contains the code that moves blocks between the
+//! Defines the state that all of a shared pool's handles and arrays share. The state consists of
+//! the shards and the counters. This module also contains the code that moves blocks between the
 //! shards.
 //!
 //! # The way of a block
 //!
-//! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
-//! returned block goes to a common shard. All threads acquire blocks from the common shards. If one
-//! thread acquires a block and another returns it, both steps require a lock but no barrier. The
-//! pool searches the magazines of other threads only if it would otherwise hold too much memory or
-//! if it cannot grow. If the `std` feature is disabled or no barrier on all threads is available,
-//! all blocks go through the common shards.
+//! A thread acquires blocks from its magazine and returns them to that magazine. If the magazine is
+//! full, a returned block goes to a common shard. All threads acquire blocks from the common
+//! shards. If one thread acquires a block and another returns it, both steps require a lock but no
+//! barrier. The pool searches other threads' magazines only if it would otherwise hold too much
+//! memory or if it cannot grow. If the `std` feature is disabled or no barrier on all threads is
+//! available, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
@@ -313,7 +313,7 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Searches all threads' magazines for an idle block. The search executes a barrier for each
+    /// Searches all threads' magazines for an idle block. The method executes a barrier for each
     /// magazine that may contain a suitable block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
@@ -421,8 +421,8 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Creates a record for a block that comes from outside the store and counts the block as live.
-    /// The block's bytes must have been [reserved](Self::reserve).
+    /// Creates a record for a block from outside the store, and counts the block as live. The
+    /// block's bytes must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -616,8 +616,8 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 
-/// Returns an array's block to its store. Any thread may call this function. If the store is closed
-/// and this is its last array, the function frees the store.
+/// Returns an array's block to its store. Any thread may call this function. The function frees the
+/// store if the store is closed and this array is its last one.
 ///
 /// # Safety
 ///
@@ -626,13 +626,13 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 /// handle to the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // A store lives for as long as it has arrays, and this array counts as one of them until it is
-    // subtracted. The function receives no reference to the store, because a reference would have
-    // to remain valid until the function returns (invariant 3 of `shard`).
+    // A store lives for as long as it has arrays, and this array is counted as one of them until
+    // the function updates a counter. The function receives no reference to the store, because a
+    // reference would have to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
-    // SAFETY: the store lives until this array is subtracted. The array is subtracted from the
-    // magazine's counter, and no thread can close the store while the magazine is in use. This
-    // thread uses no other magazine.
+    // SAFETY: the store lives for as long as this array is counted. Updating the magazine's counter
+    // removes the array from the count, and no thread can close the store while the magazine is in
+    // use. This thread uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -652,17 +652,17 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
 #[inline(never)]
 unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
     // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
-    // until it is subtracted below.
+    // until the counter is decremented below.
     let is_fresh = unsafe { (*store.as_ptr()).config.fresh };
     let live = record.live;
     let mut record = Some(record);
     if is_fresh {
         // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
-        // until it is subtracted below.
+        // until the counter is decremented below.
         record.take().into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
     }
     // SAFETY: a store lives for as long as it has arrays, and this array counts as one of them
-    // until it is subtracted below.
+    // until the counter is decremented below.
     let commons = unsafe { &raw mut (*store.as_ptr()).commons };
     // SAFETY: the address of a field is never null.
     let commons = unsafe { NonNull::new_unchecked(commons) };
@@ -678,7 +678,7 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
     // `remaining`.
     record.into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
     // SAFETY: a closed store lives until `remaining` is 0, and `remaining` includes this array
-    // until this call subtracts it.
+    // until this call decrements `remaining`.
     unsafe { leave(store) };
 }
 
@@ -696,7 +696,7 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: the store is live because this thread is still included in `remaining`.
     unsafe { store.as_ref() }.free_idle(|| false);
     // SAFETY: the store is live because this thread is included in `remaining` until this call
-    // subtracts it.
+    // decrements `remaining`.
     unsafe { leave(store) };
 }
 

@@ -363,7 +363,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     }
     // The memory now belongs to the vector, so `top` is updated as in `step`.
     state.top.set(span.next);
-    // SAFETY: `span.next` is the end of memory that was just reserved.
+    // SAFETY: `span.next` is the end of the memory that was just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {
         state.mark(memory.start.as_ptr(), memory.bytes());

@@ -10,8 +10,8 @@ const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.
 pub(super) struct DirtyRanges {
-    /// The ranges. The array is one element longer than `RANGES` because a removal may split a
-    /// range in two.
+    /// The ranges. The array has one more element than `RANGES` because a removal may split a range
+    /// in two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
 }

@@ -154,9 +154,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender if both pools are in their usual state. If either
-/// pool is not in this state, the function does nothing and returns `false`. None of the pool's
-/// views or cursors may be in use.
+/// Returns a pool's only chunk to the chunk's lender if both pools are in their usual state. If
+/// either pool is not in this state, the function does nothing and returns `false`. None of the
+/// pool's views or cursors may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,

@@ -45,10 +45,10 @@ pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
     (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
 }
 
-/// Memory for one array, borrowed for the lifetime `'s` of its scope.
+/// Memory for one array, borrowed for the lifetime `'s` of the array's scope.
 pub struct StackMemory<'s, B: StackedBackend> {
     pub(super) start: NonNull<u8>,
-    /// The position of the cursor after the array.
+    /// The cursor's position after the array.
     pub(super) next: *mut u8,
     pub(super) state: NonNull<StackState<B>>,
     scope: PhantomData<&'s ()>,

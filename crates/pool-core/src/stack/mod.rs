@@ -66,8 +66,8 @@
 //!     less than all of its idle memory because `top` is not lowered when a scope ends.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks, and it transfers a lent or borrowed chunk to another pool instead (see the
-//!     `loans` module).
+//!     frees chunks. Instead of freeing a lent or borrowed chunk, this function transfers the chunk
+//!     to another pool (see the `loans` module).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so

@@ -24,9 +24,8 @@
 //!   if the pool is in a list or has been replaced in a list (see the `thread_list` module). A
 //!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). No
-//!   pool in the chain therefore refers to an idle pool, so another thread can release the idle
-//!   pool.
+//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module).
+//!   Because no pool in the chain refers to an idle pool, another thread can release the idle pool.
 //! - Another thread may replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
 //!   chain and owns all of its memory.

@@ -58,8 +58,8 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
     /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which they were handed out. The field is
-    /// accessed only through `with_names`.
+    /// The arrays to which handles refer, in the order in which the arrays were handed out. The
+    /// field is accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
@@ -117,7 +117,7 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 /// Links from a pool to the other pools that its thread is using. All linked pools are live while
 /// they are in use (see the `nesting` module).
 pub(super) struct Neighbours<B: StackedBackend> {
-    /// The pool that was the innermost pool when this pool came into use.
+    /// The pool that was innermost when this pool came into use.
     pub(super) outer: Link<B>,
     /// The pool whose `outer` field refers to this pool.
     pub(super) inner: Link<B>,
@@ -196,7 +196,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the pool as busy. Returns `None` if the pool is already marked.
+    /// Marks the pool as busy. Returns `None` if the pool is already marked as busy.
     pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
         if !self.busy.try_mark() {
             return None;
@@ -211,8 +211,8 @@ impl<B: StackedBackend> StackState<B> {
     /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
-        // Every operation that changes the chunks, the counters, the ranges, or the modes calls
-        // this method, so `is_lean` is cleared here.
+        // This method clears `is_lean` because every operation that changes the chunks, counters,
+        // ranges, or modes calls the method.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;

@@ -94,7 +94,7 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Puts a taken entry back into the list if the list has not changed since the entry was taken.
     /// If the list has changed, the method returns the entry.
     ///
-    /// The entry's link is still valid if it refers to the current head. An entry of an open list
+    /// The entry's link is still valid if it refers to the current head. An entry in an open list
     /// is never freed, so equal addresses always refer to the same entry.
     #[inline(always)]
     #[must_use]
@@ -201,7 +201,7 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
         let head = self.list.head();
         if head.addr() == CLOSED {
             // The list was closed while the entries were being visited. The visited entries
-            // belonged to the closed list, so they are freed like its other entries.
+            // belonged to the closed list, so they are freed like the list's other entries.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is not in any registry.
             return unsafe { closing.close() };

@@ -4,7 +4,7 @@
 //!
 //! # The protocol
 //!
-//! A list consists of linked *entries*, and each entry contains a pool's address. A thread that
+//! A list consists of linked *entries*, each of which contains a pool's address. A thread that
 //! takes an entry first unlinks the entry and then loads the address of the entry's pool. Another
 //! thread releases an idle pool in four steps:
 //!

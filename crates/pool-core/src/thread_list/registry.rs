@@ -210,8 +210,8 @@ impl<B: PoolBackend> ThreadLists<B> {
                 // and dropped only while the registry is locked.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: an entry's pool is live while the registry is locked, and
-                // `shared_numbers` reads only atomics in its state.
+                // SAFETY: an entry's pool is live while the registry is locked. `shared_numbers`
+                // reads only atomics in the pool's state.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -243,8 +243,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
     /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
-    /// A pool that its thread takes during the call is not moved. Drop the released pools after
-    /// unlocking the registry.
+    /// If a thread takes a pool during the call, that pool is not moved. Drop the released pools
+    /// after unlocking the registry.
     ///
     /// # Safety
     ///
@@ -312,8 +312,8 @@ fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always contains the root of a live pool. The pool is replaced and dropped
     // only while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: an entry's pool is live while the registry is locked, and `shared_numbers` reads only
-    // atomics in its state.
+    // SAFETY: an entry's pool is live while the registry is locked. `shared_numbers` reads only
+    // atomics in the pool's state.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
