@@ -62,8 +62,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   and may have access to the same scope. While user code runs, the pool is marked as busy and
 ///   its next slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim`
 ///   free nothing.
-/// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. The vector
-///   swaps that block with the block of an idle slot. A vector that was created without capacity
+/// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
+///   vector swaps its block with an idle slot's block. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
 ///   same way as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep`
 ///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be

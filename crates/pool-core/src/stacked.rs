@@ -69,9 +69,8 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
-/// The outer pool lends the memory above its most recently acquired array. That array may belong to
-/// an inner lexical scope that has since ended. The pool does not lend this array's memory, even if
-/// the array's scope has ended.
+/// The outer pool lends the memory above its most recently acquired array. That array's memory is
+/// not lent, even if the array belongs to an inner lexical scope that has since ended.
 ///
 /// # What differs from slots
 ///

@@ -274,7 +274,7 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     }
 }
 
-/// Returns the start and the exclusive end of a range.
+/// Returns a range's start and exclusive end.
 fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usize), ShapeError> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),

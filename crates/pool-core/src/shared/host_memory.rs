@@ -51,7 +51,7 @@ impl<B: HostBackend> HostMemory<B> {
         self.0
     }
 
-    /// Returns the address of the first element of an array of `T`.
+    /// Returns the address at which an array of `T` starts.
     pub(super) fn start<T>(&self) -> NonNull<T> {
         const {
             assert!(

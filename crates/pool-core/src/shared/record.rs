@@ -16,7 +16,7 @@ pub(super) struct Record<M> {
     pub(super) bytes: usize,
     /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
-    /// The size in bytes of the live array in the block, rounded up to a whole number of units.
+    /// The live array's size in bytes, rounded up to a whole number of units.
     pub(super) live: usize,
     pub(super) memory: M,
 }

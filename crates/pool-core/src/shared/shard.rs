@@ -377,7 +377,7 @@ impl<M> Locked<'_, M> {
     }
 }
 
-/// Releases the shard. The shard is not accessed after the release (invariant 3).
+/// Releases the shard. The shard is not accessed after it has been released (invariant 3).
 impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {

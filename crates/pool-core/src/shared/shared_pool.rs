@@ -29,8 +29,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// all handles may be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Use owned arrays for data
-/// that outlives its scope. Examples are results that outlive a loop, queues between threads, and
-/// an executor's tasks.
+/// that outlives its scope. Examples of such data are results that outlive a loop, queues between
+/// threads, and an executor's tasks.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

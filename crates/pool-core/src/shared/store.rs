@@ -16,7 +16,7 @@
 //! A single counter counts the handles. The arrays are not counted in the same way, because all
 //! threads would then have to share one counter. Returning an array decrements the counter of the
 //! shard that receives the array's block. When the last handle is dropped, [`close`] locks all
-//! shards, computes the number of live arrays, and stores this number. Each array returned after
+//! shards, computes the number of live arrays, and stores this number. Returning an array after
 //! this point decrements the stored number, and returning the last array frees the store.
 //!
 //! # What it holds
@@ -571,8 +571,8 @@ const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the range of classes to search for a block that can hold an array. The range also
-/// includes the next class if its blocks exceed the array's size by at most a quarter.
+/// Returns the range of classes to search for a block for an array. The range also includes the
+/// next class if its blocks exceed the array's size by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }

@@ -74,7 +74,7 @@ fn clean_span<B: StackedBackend>(
     (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in a later chunk of the pool.
+/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks.
 ///
 /// # Errors
 ///

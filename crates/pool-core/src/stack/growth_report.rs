@@ -10,8 +10,8 @@ use crate::warning::{PoolWarning, report};
 /// The data that a pool collects about the passes in which it grew. The pool's warning is created
 /// from this data.
 pub(super) struct GrowthReport {
-    /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
-    /// scope is opened directly from the pool.
+    /// Counts the pool's passes and the consecutive passes in which the pool grew. A pass begins
+    /// when a scope is opened directly from the pool.
     passes: Streak,
     /// Counts the guards' uses of the pool and the consecutive uses in which the pool grew. A guard
     /// may begin several passes during one use of the pool.

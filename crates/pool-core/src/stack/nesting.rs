@@ -151,8 +151,8 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 }
 
 /// Removes a pool from the chain. The pool reports the amount of memory that it needed, returns its
-/// borrowed memory, and transfers its lent memory. If the pool is the innermost pool of another
-/// chain, the function does nothing and returns `false`.
+/// borrowed memory, and transfers its lent memory. If the pool is another chain's innermost pool,
+/// the function does nothing and returns `false`.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
-//! Implements the shape cache of a stack. The cache stores one set of shapes for each offset at
-//! which an array with a dynamic rank starts (invariant 9). Passes with the same lengths use the
-//! same offsets, so their shapes are in the cache. An array at a new offset uses the set of the
-//! next idle offset.
+//! Implements a stack's shape cache. The cache stores one set of shapes for each offset at which an
+//! array with a dynamic rank starts (invariant 9). Passes with the same lengths use the same
+//! offsets, so their shapes are in the cache. An array at a new offset uses the next idle offset's
+//! set.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;

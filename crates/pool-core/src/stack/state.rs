@@ -129,7 +129,7 @@ pub(super) struct Neighbours<B: StackedBackend> {
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
-/// An optional link to the state of another pool.
+/// An optional link to another pool's state.
 pub(super) type Link<B> = Cell<Option<NonNull<StackState<B>>>>;
 
 impl<B: StackedBackend> Neighbours<B> {

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 ///
 /// A `ThreadList` can be stored in a `const` thread-local that has no destructor. Dropping a list
 /// frees nothing, so call [`close`](Self::close) when the list's thread ends. Only the thread that
-/// owns the list may use it. Other threads read the head of the list through a
+/// owns the list may use it. Other threads read the list's head through a
 /// [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277

@@ -4,9 +4,9 @@
 //!
 //! # The protocol
 //!
-//! A list consists of linked *entries*, each of which contains a pool's address. A thread that
-//! takes an entry first unlinks the entry and then loads the address of the entry's pool. Another
-//! thread releases an idle pool in four steps:
+//! A list consists of linked *entries*. Each entry contains a pool's address. A thread that takes
+//! an entry first unlinks the entry and then loads the address of the entry's pool. Another thread
+//! releases an idle pool in four steps:
 //!
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.

@@ -240,7 +240,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
+    /// Replaces idle pools that hold blocks, using the pools in `spares`, and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
     /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
     /// If a thread takes a pool during the call, that pool is not moved. Drop the released pools
