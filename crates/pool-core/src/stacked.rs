@@ -40,12 +40,12 @@ use crate::slot_ref::SlotRef;
 /// # Passes and memory
 ///
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
-/// allocates chunks as needed, and each chunk is at least as large as all earlier chunks combined.
-/// The next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the
-/// previous pass needed. Later passes that acquire the same arrays use the same addresses and do
-/// not allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the
-/// next pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool
-/// retains its existing chunks.
+/// allocates chunks as needed. Each chunk is at least as large as all earlier chunks combined. The
+/// next pass begins with a single chunk. The chunk is 1/64 larger than the memory that the previous
+/// pass needed. Later passes that acquire the same arrays use the same addresses and do not
+/// allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the next
+/// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool retains its
+/// existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path.
 /// The cold path counts the live bytes.

@@ -30,7 +30,7 @@ pub struct PoolStats {
     /// reached their peaks at different times. The sum is `None` if any of the pools has not
     /// measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
+    /// The total size in bytes of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
     /// The number of bytes of host memory used by tables and pool state, excluding cached shapes.

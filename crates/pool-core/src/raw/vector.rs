@@ -79,8 +79,8 @@ unsafe fn take_next_block<B: HostBackend, T>(
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
     // The block that contains the vector's elements is below the cursor, so this call neither frees
-    // it nor hands it out. SAFETY: `cursor` points to the slot at the scope's cursor, and the pool
-    // is live while one of its slots is in use.
+    // nor hands out that block. SAFETY: `cursor` points to the slot at the scope's cursor, and the
+    // pool is live while one of its slots is in use.
     let place = unsafe { SlotPlace::new(cursor) };
     // SAFETY: `place` is at the scope's cursor, and no view of the slot at the cursor is in use.
     let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;

@@ -9,9 +9,9 @@
 //! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
 //! reached. To access another thread's magazine, the thread locks that magazine and executes a
 //! barrier on all threads. The thread then waits until the owner is no longer using the magazine.
-//! Before each use, the owner records the magazine's address in its cell and then checks that the
-//! magazine is not locked. The barrier ensures that at least one of the two threads sees the other
-//! thread's write.
+//! Before each use, the owner records the magazine's address in the owner's cell and then checks
+//! that the magazine is not locked. The barrier ensures that at least one of the two threads sees
+//! the other thread's write.
 //!
 //! A thread that has locked a shard only moves values and swaps pointers. A thread that holds a
 //! lock does not allocate memory, free memory, or run user code.

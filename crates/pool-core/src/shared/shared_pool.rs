@@ -24,9 +24,9 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
 /// A thread-safe pool of [`Owned`] arrays for memory that is not bound to a scope.
 ///
-/// Cloning the pool creates another handle to the same pool. Any thread can acquire arrays and drop
-/// them. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive, so
-/// all handles may be dropped before the arrays.
+/// Cloning the pool creates another handle to the same pool. Any thread can acquire and drop
+/// arrays. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive,
+/// so all handles may be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Use owned arrays for data
 /// that outlives its scope. Examples of such data are results that outlive a loop, queues between
@@ -68,8 +68,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # Threads
 ///
-/// With the `std` feature enabled, each thread on Linux acquires blocks from its own magazine and
-/// returns them without an atomic exchange instruction. On other systems, or if its magazine is
+/// Each thread on Linux acquires blocks from its own magazine and returns them without an atomic
+/// exchange instruction if the `std` feature is enabled. On other systems, or if its magazine is
 /// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
 /// for only a few instructions. A thread tries these locks in turn and acquires the first one that
 /// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool

@@ -24,7 +24,7 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
 }
 
-/// Returns the size, in bytes, of blocks in the given class. Returns `None` if the size exceeds
+/// Returns the size in bytes of blocks in the given class. Returns `None` if the size exceeds
 /// `isize::MAX`.
 pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if class <= CLASSES_PER_DOUBLING {

@@ -23,8 +23,8 @@
 //!
 //! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
 //! bytes plus some slack. If a new block would exceed this size, the array is stored in a larger
-//! idle block ([`Store::find_larger`]). If there is no such block, idle blocks are freed before the
-//! new block is allocated.
+//! idle block ([`Store::find_larger`]). If no larger idle block exists, idle blocks are freed
+//! before the new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -509,7 +509,7 @@ impl<B: SharedBackend> Store<B> {
         true
     }
 
-    /// Frees a block that is not in any list, along with its record.
+    /// Frees a block that is not in any list, together with the block's record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
         let bytes = record.bytes;

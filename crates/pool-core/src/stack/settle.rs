@@ -1,5 +1,5 @@
-//! Implements the merge of a pool's chunks into one chunk. The merge happens at the first acquire
-//! of a pass, when nothing in the pool is live.
+//! Implements the merge of a pool's chunks into one chunk. The merge takes place at a pass's first
+//! acquire, when nothing in the pool is live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;

@@ -356,7 +356,7 @@ impl<B: StackedBackend> StackState<B> {
     /// Removes all dirty and armed ranges outside the first chunk's block if the pool has only one
     /// chunk. A range outside that block can exist because a range of a freed chunk may have been
     /// merged with another range. The ranges of a borrowed chunk are retained because they are
-    /// returned along with the chunk's memory.
+    /// returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
