@@ -2,9 +2,8 @@
 //! shard at a time.
 //!
 //! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
-//! common shards in turn and acquires the first free lock. A **magazine** is owned by a thread,
-//! which accesses the magazine without an atomic exchange instruction. A magazine holds only a few
-//! blocks.
+//! common shards in turn and acquires the first free lock. The thread that owns a **magazine**
+//! accesses it without an atomic exchange instruction. A magazine holds only a few blocks.
 //!
 //! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
 //! reached. To access another thread's magazine, the thread locks that magazine and executes a

@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // After chunks have been freed, the cursors of outer scopes may be outside all chunks
-    // (invariant 1). The pool must therefore not remain settled (invariant 3).
+    // After chunks have been freed, the outer scopes' cursors may be outside all chunks (invariant
+    // 1). The pool must therefore not remain settled (invariant 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };

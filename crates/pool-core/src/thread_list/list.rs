@@ -143,7 +143,7 @@ impl<B: PoolBackend> ThreadList<B> {
     /// # Safety
     ///
     /// `f` must not move the [`HeldPool`] out of the reference that it receives, and must not swap
-    /// it with another one.
+    /// it with another `HeldPool`.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
