@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the position of the next slot. The position is also the checkpoint to which the outer
-//! scope returns.
+//! scope is the next slot's position. The position is also the checkpoint to which the outer scope
+//! returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -19,9 +19,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
 /// panic, `?`, an early return, or `mem::forget` could skip.
 ///
-/// The array that an acquire returns borrows from the pool or the outer scope rather than from the
-/// scope value. A view may therefore outlive the scope value, but the pool or the outer scope stays
-/// borrowed for as long as the view is alive.
+/// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
+/// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
+/// as long as the view is alive.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -41,8 +41,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
-///   `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be filled,
-///   has no view, and is the most recently acquired slot.
+///   `Clone` nor `Default`. A cursor moves back past only the most recently acquired slot, and only
+///   if that slot could not be filled and has no view.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
@@ -52,22 +52,23 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
-///   other types (which may contain padding or pointers) to a slot. Before such a write, the pool
-///   records how many bytes of the slot may become uninitialized. The pool zeroes all bytes that
-///   may be uninitialized before it next hands out the slot with recycled contents.
+///   other types (which may contain padding or pointers) to a slot. Before the host writes a value
+///   of another type, the pool records how many bytes of the slot may become uninitialized. The
+///   pool zeroes all bytes that may be uninitialized before it next hands out the slot with
+///   recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
-///   once. Closures and backend writes run only after the cursor has moved past the slot. While a
-///   slot is reserved, user code (an allocator's hook, a `tracing` subscriber, or the backend) may
-///   run and may have access to the same scope. While user code runs, the pool is marked as busy
-///   and its next slot has a recorded capacity of zero. As a result, acquires fail and calls to
-///   `trim` free nothing.
-/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block. The vector
-///   swaps that block with the block of an idle slot. A vector that was created without capacity
+///   once. Closures and backend writes run only after the cursor has moved past the slot. User code
+///   (an allocator hook, a `tracing` subscriber, or the backend) may run while a slot is reserved
+///   and may have access to the same scope. While user code runs, the pool is marked as busy, and
+///   its next slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim`
+///   free nothing.
+/// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
+///   vector swaps its block with an idle slot's block. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
-///   same way as an acquire. After the inner scope of [`keep`](Scope::keep) has ended, `keep` swaps
-///   blocks in the same way as a growing vector. The closure passed to `keep` must work for any
-///   lifetime of the inner scope. Therefore, only the array that the closure returns can outlive
-///   the inner scope.
+///   same way as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep`
+///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be
+///   generic over the inner scope's lifetime. Therefore, only the array that the closure returns
+///   can outlive the inner scope.
 /// - Like a view, a box or an allocator owns memory that the cursor has moved past. Memory freed by
 ///   an allocator's collections is reused only by that allocator, and only at the end of its chunk.
 ///   The scope's cursor never moves back over an allocator's chunk.
@@ -130,7 +131,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all of its
-        // views. This scope's cursor is not used during that time.
+        // views. This scope's cursor is not used while the new scope or any of its views is alive.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during the
         // borrow.
@@ -156,7 +157,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
     /// sizes of the new blocks are based on the lengths acquired since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
-    /// the first call replaces no blocks and only starts sampling (see [`Compaction`]). This method
+    /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
     /// does nothing if it is called during another operation on the same pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)

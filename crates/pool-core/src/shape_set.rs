@@ -24,8 +24,8 @@ pub(crate) struct ShapeSet<D> {
 pub struct Way<D> {
     pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
-    /// The number of elements, which is the product of the dimensions and was checked when the
-    /// entry was created.
+    /// The number of elements, which is the product of the dimensions. The product was checked for
+    /// overflow when the entry was created.
     pub(crate) count: usize,
     /// The data that the backend stores with the shape.
     pub(crate) descriptor: D,
@@ -33,15 +33,14 @@ pub struct Way<D> {
 
 impl<D> ShapeSet<D> {
     /// Creates an empty set that can hold `capacity` shapes. If the host cannot allocate the
-    /// entries, the method returns the number of requested bytes as its error.
+    /// entries, the method fails with the number of bytes that it requested.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
         ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;
         Ok(Self { ways, capacity, victim: 0 })
     }
 
-    /// Returns the cached entry for the shape `dims` and the given element type, if such an entry
-    /// exists.
+    /// Returns the cached entry for the shape `dims` and the given element type, if any.
     #[inline(always)]
     pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]

@@ -30,10 +30,10 @@ pub struct PoolStats {
     /// reached their peaks at different times. The sum is `None` if any of the pools has not
     /// measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
+    /// The total size in bytes of blocks that were leaked because the backend's `reuse` method
     /// failed.
     pub leaked_bytes: usize,
-    /// The host memory, in bytes, used by tables and state, not including cached shapes.
+    /// The number of bytes of host memory used by tables and pool state, excluding cached shapes.
     pub bookkeeping_bytes: usize,
     /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,
@@ -73,8 +73,8 @@ impl PoolStats {
         }
     }
 
-    /// Returns the sum of these statistics and the statistics of other pools. The result has the
-    /// name, device, and byte limit of `self`.
+    /// Returns the sum of these statistics and those of other pools. The result has the name,
+    /// device, and byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);

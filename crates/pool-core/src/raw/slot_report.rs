@@ -9,7 +9,7 @@ use crate::warning::{PoolWarning, report};
 
 /// The data that a pool collects for its warning.
 pub(super) struct SlotReport {
-    /// The number of the slot that a call was about to acquire, and the location of that call.
+    /// The number of the slot that a call was about to acquire, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }

@@ -1,6 +1,6 @@
 //! Defines the state that a pool owns in addition to its slots. The state contains the backend's
-//! context, the configuration, the list of tables, and the counters. Only cold code accesses the
-//! state.
+//! context, the configuration, the list of tables, and the counters. Only code on the cold path
+//! accesses the state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -22,15 +22,15 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A cached value that is computed from the configuration. Recomputing the value on every cold
-    /// acquire would cost about eleven instructions.
+    /// A cached value computed from the configuration. Recomputing the value on every cold acquire
+    /// would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
     /// The mark that is set while one of this pool's operations may run user code (invariant 9).
     busy: BusyMark,
-    /// The address of each table's first slot. A table's address is also the address of its first
-    /// slot.
+    /// The address of each table's first slot. This address is also the address of the table
+    /// itself.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -71,7 +71,7 @@ impl<B: PoolBackend> State<B> {
     }
 
     /// Marks the pool as busy until the guard is dropped. Returns `None` if the pool is already
-    /// marked.
+    /// marked as busy.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
@@ -200,7 +200,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of a pool whose tables use `table_bytes` bytes.
+    /// Returns the statistics of this pool, whose tables use `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

@@ -1,6 +1,6 @@
-//! Defines the slot table, which contains the hot words of 31 slots, a sentinel, and the slots'
-//! cold records. This module also contains functions that compute a table's address from the
-//! address of any of its slots.
+//! Defines the slot table, which stores a sentinel and the hot words and cold records of 31 slots.
+//! This module also contains functions that compute a table's address from the address of any of
+//! its slots.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -15,27 +15,27 @@ use crate::shape_set::ShapeSet;
 /// The number of slots in a table, not including the sentinel.
 pub(super) const SLOTS: usize = 31;
 
-/// A sequence of slots that never moves in memory. The [invariants](super) explain the layout of a
-/// table.
+/// A sequence of slots that never moves in memory. The [invariants](super) explain a table's
+/// layout.
 #[repr(C)]
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape sets of the slots, each created when its slot is first acquired with a dynamic
-    /// rank. The sets are stored in a separate array rather than in the records. With this layout,
-    /// a single shift computes the address of a slot's set on a cache hit.
+    /// The slots' shape sets, each created when its slot is first acquired with a dynamic rank. The
+    /// sets are stored in a separate array rather than in the records. Because of this layout, a
+    /// cache hit needs only one shift to compute the address of the slot's set.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
     pub(super) state: NonNull<State<B>>,
     /// The number of tables before this table.
     pub(super) number: usize,
-    /// The next pool in a free list. Only the first table of a pool uses this field.
+    /// The next pool in a free list. Only a pool's first table uses this field.
     pub(super) next_idle: *mut (),
 }
 
 impl<B: PoolBackend> Table<B> {
-    /// The alignment of a table. The alignment is a power of two that is at least the size of a
+    /// The alignment of a table. The alignment is a power of two that is at least as large as a
     /// table.
     pub(super) const ALIGN: usize = size_of::<Self>().next_power_of_two();
 
@@ -51,25 +51,25 @@ impl<B: PoolBackend> Table<B> {
     pub(super) fn allocate(state: NonNull<State<B>>, number: usize) -> Option<NonNull<Self>> {
         const { assert!(B::ALIGN.is_power_of_two(), "PoolBackend::ALIGN must be a power of two") };
         const { assert!(B::ALIGN >= WORD, "PoolBackend::ALIGN must be at least 8") };
-        // SAFETY: the size of the layout is not zero, because every table contains at least a
-        // pointer to the state.
+        // SAFETY: the layout's size is not zero, because every table contains at least a pointer to
+        // the state.
         let memory = unsafe { alloc(Self::LAYOUT) };
         let table = NonNull::new(memory.cast::<Self>())?;
         for index in 0..=SLOTS {
             let slot = Slot { block: B::DANGLING, advertised: 0 };
-            // SAFETY: `index` is within the bounds of the array of slots, whose memory was just
+            // SAFETY: `index` is within the bounds of the slot array, whose memory was just
             // allocated.
             let place = unsafe { Self::slot(table, index) };
             // SAFETY: `place` is inside the new table, to which no reference exists.
             unsafe { place.write(slot) };
         }
         for index in 0..SLOTS {
-            // SAFETY: `index` is within the bounds of the array of shape sets, whose memory was
-            // just allocated.
+            // SAFETY: `index` is within the bounds of the shape set array, whose memory was just
+            // allocated.
             let place = unsafe { Self::shapes(table, index) };
             // SAFETY: `place` is inside the new table, to which no reference exists.
             unsafe { place.write(null_mut()) };
-            // SAFETY: `index` is within the bounds of the array of records, whose memory was just
+            // SAFETY: `index` is within the bounds of the record array, whose memory was just
             // allocated.
             let place = unsafe { Self::record(table, index) };
             // SAFETY: `place` is inside the new table, to which no reference exists.
@@ -165,9 +165,9 @@ impl<B: PoolBackend> Table<B> {
     pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
-        // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`. The
-        // table's address is therefore the slot's address rounded down to a multiple of `ALIGN`,
-        // and it is not null.
+        // SAFETY: every slot is inside a table, and a table's address is a multiple of `ALIGN`.
+        // Rounding the slot's address down to a multiple of `ALIGN` therefore yields the table's
+        // address, which is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

@@ -66,9 +66,9 @@ impl<B: PoolBackend> State<B> {
     ///
     /// The pool must have more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // A table has the same address as its first slot because `Table` is `repr(C)`. The address
-        // of that slot was derived from the table's allocation. SAFETY: the caller guarantees that
-        // the pool has more than `number` tables.
+        // A table has the same address as its first slot because `Table` is `repr(C)`. The first
+        // slot's address was derived from the table's allocation. SAFETY: the caller guarantees
+        // that the pool has more than `number` tables.
         unsafe { self.tables.get(number) }.cast()
     }
 
@@ -91,8 +91,8 @@ impl<B: PoolBackend> State<B> {
     ///
     /// `number` must be less than [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        // SAFETY: the caller guarantees that the slot exists. Its table therefore also exists,
-        // because each table has `SLOTS` slots.
+        // SAFETY: the caller guarantees that the slot exists. The slot's table therefore also
+        // exists, because each table has `SLOTS` slots.
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };

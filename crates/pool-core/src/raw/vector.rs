@@ -1,4 +1,4 @@
-//! Implements the growth of vectors that are stored in slots.
+//! Implements growth for vectors that are stored in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -10,7 +10,7 @@ use super::words::Slot;
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, HostBackend, VectorMemory};
 use crate::error::PoolError;
 
-/// The memory of a vector that is stored in a slot.
+/// The memory of a vector whose elements are stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
 /// The minimum capacity to which a vector grows.
@@ -79,8 +79,8 @@ unsafe fn take_next_block<B: HostBackend, T>(
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
     // The block that contains the vector's elements is below the cursor, so this call neither frees
-    // it nor hands it out. SAFETY: `cursor` points to the slot at the scope's cursor, and the pool
-    // is live while one of its slots is in use.
+    // nor hands out that block. SAFETY: `cursor` points to the slot at the scope's cursor, and the
+    // pool is live while one of its slots is in use.
     let place = unsafe { SlotPlace::new(cursor) };
     // SAFETY: `place` is at the scope's cursor, and no view of the slot at the cursor is in use.
     let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;

@@ -1,5 +1,5 @@
-//! Defines the host memory of an owned array. The value stores a block and the number of bytes in
-//! the block that may be uninitialized.
+//! Defines an owned array's host memory. The value stores a block and the number of bytes in the
+//! block that may be uninitialized.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -13,8 +13,8 @@ use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 use crate::stacked::StackedBackend;
 
-/// A block of host memory for one owned array. This type is the [`Memory`](SharedBackend::Memory)
-/// of host backends.
+/// A block of host memory for one owned array. Host backends use this type as their
+/// [`Memory`](SharedBackend::Memory).
 ///
 /// # Invariants
 ///
@@ -25,8 +25,8 @@ use crate::stacked::StackedBackend;
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
 // SAFETY: a block is plain data that any thread with access to the context may use, as documented
-// in `PoolBackend`. The methods that use the context receive a shared reference to it, and the
-// bound allows every thread to share the context.
+// in `PoolBackend`. The methods that use the context receive a shared reference to it. The bound
+// allows every thread to share the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods that receive `&self` only read the fields and create shared views of the
@@ -51,7 +51,7 @@ impl<B: HostBackend> HostMemory<B> {
         self.0
     }
 
-    /// Returns the address of the first element of an array of `T`.
+    /// Returns the address at which an array of `T` starts.
     pub(super) fn start<T>(&self) -> NonNull<T> {
         const {
             assert!(

@@ -1,5 +1,5 @@
 //! Defines the memory that a backend provides for an owned array. This module contains the
-//! [`SharedBackend`] trait and the trait that its memory types implement.
+//! [`SharedBackend`] trait and the trait that owned memory types implement.
 
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
@@ -28,8 +28,8 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// Uses a context to create the origin of a pool's memory.
     fn origin(context: Self::Context) -> Self::Origin;
 
-    /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier
-    /// was not executed.
+    /// Executes a full memory barrier on every thread of the process. Returns `false` if the
+    /// barrier was not executed.
     ///
     /// Each thread executes its barrier at some point during the call. After the call, the caller
     /// sees everything that each thread wrote before its barrier. After its barrier, a thread sees
@@ -42,7 +42,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     }
 }
 
-/// A trait that only the memory types of this crate implement.
+/// A trait that is implemented only by this crate's memory types.
 pub trait SealedMemory {}
 
 /// The memory of one owned array. The trait is sealed.

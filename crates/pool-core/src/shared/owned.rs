@@ -1,4 +1,4 @@
-//! Defines an array that owns its memory and returns it to its pool when dropped.
+//! Defines an array that owns its memory and returns the memory to the pool when dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,9 +12,9 @@ use super::memory::{OwnedMemory, SharedBackend};
 use super::store::{BlockRecord, Store, give_back};
 use crate::element::Element;
 
-/// An array that was acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
+/// An array that is acquired from a [`SharedPool`](crate::SharedPool) and owns its memory.
 ///
-/// An `Owned` array borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the
+/// An `Owned` array borrows nothing, is `Send` if `T` is, and can be dropped on any thread. On the
 /// host, the array dereferences to a slice, and it is `Sync` if `T` is. On every backend,
 /// [`view`](Self::view) and [`view_mut`](Self::view_mut) return views of the array.
 ///
@@ -95,8 +95,8 @@ pub struct Owned<B: SharedBackend, T> {
 // the store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
-// SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
-// and the bounds require both to be `Sync`.
+// SAFETY: a shared reference to an array gives only shared access to the array's memory and
+// elements. The bounds require both to be `Sync`.
 unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 
 impl<B: SharedBackend, T> Owned<B, T> {
@@ -162,8 +162,8 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 impl<B: SharedHostBackend, T> DerefMut for Owned<B, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: `length` valid elements start at this address, as `new` requires. The memory of
-        // the elements belongs only to this array, which is borrowed exclusively.
+        // SAFETY: `length` valid elements start at this address, as `new` requires. The elements'
+        // memory belongs only to this array, which is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.name.as_ptr(), self.length) }
     }
 }

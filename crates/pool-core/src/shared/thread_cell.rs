@@ -2,7 +2,7 @@
 //! magazine in each pool and a cell that contains the current magazine's address.
 //!
 //! Cells are never freed, because other threads may read them at any time. When a thread ends, a
-//! later thread reuses its cell together with the magazines that the cell owns.
+//! later thread reuses the ended thread's cell and the magazines that the cell owns.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -68,7 +68,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             // From this point on, the ending thread has no cell, so only the cell's next owner uses
-            // it.
+            // the cell.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
                 let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);

@@ -59,7 +59,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host runs out of memory while growing the list.
+/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate memory for the longer list.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {

@@ -23,7 +23,7 @@ pub(super) struct Demand {
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// The number of bytes at the start of the memory that retain their contents. `kept_bytes` is
+    /// The number of leading bytes in the memory that retain their contents. `kept_bytes` is
     /// greater than 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
     /// `true` if the memory at the cursor belongs to a vector. The vector retains this memory if
@@ -54,9 +54,10 @@ impl Demand {
     }
 }
 
-/// Returns the span of `length` elements at a cursor below `written_end` if none of its bytes is
-/// dirty. `end` is at or below the lowest dirty byte. An acquire above a live array with padding
-/// therefore fails the comparison with `end` even if the acquired memory is clean.
+/// Returns the span of `length` elements at a cursor if the span ends at or below `written_end` and
+/// contains no dirty bytes. `end` is at or below the lowest dirty byte. An acquire above a live
+/// array with padding therefore fails the comparison with `end` even if the acquired memory is
+/// clean.
 ///
 /// Returning the span is sound because the span ends at or below `written_end`. The span may
 /// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
@@ -73,7 +74,7 @@ fn clean_span<B: StackedBackend>(
     (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in a later chunk of the pool.
+/// Finds memory for a demand, either at the cursor or in one of the pool's later chunks.
 ///
 /// # Errors
 ///
@@ -286,8 +287,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     let mut unused = None;
-    // The chunk of a growing vector is not shortened, because the vector's elements are still above
-    // the cursor.
+    // A growing vector's chunk is not shortened, because the vector's elements are still above the
+    // cursor.
     state.with_first(|chunk| {
         if chunk.is_borrowed() && chunk.contains(at) && !demand.is_growth {
             unused = Some(core::mem::replace(&mut chunk.end, at));
@@ -361,7 +362,7 @@ unsafe fn grow<B: StackedBackend>(
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The span always fits in the new chunk because the chunk was allocated with a sufficient size.
+    // The span always fits in the new chunk because the requested chunk size is sufficient.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
@@ -403,8 +404,8 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 const LEAST: usize = 4 << 10;
 
 /// Calls the backend's `reuse_bytes` for the armed bytes of a span. The function also zeroes dirty
-/// bytes that may be read before they are written, and it poisons the memory if the configuration
-/// requests it.
+/// bytes that may be read before they are written. It poisons the memory if the configuration
+/// requests poisoning.
 ///
 /// # Errors
 ///

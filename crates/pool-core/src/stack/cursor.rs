@@ -99,7 +99,7 @@ fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Op
     fit_bytes::<B>(at, end, length * size_of::<T>())
 }
 
-/// Returns the largest number of elements that the hot path hands out.
+/// Returns the maximum number of elements that the hot path hands out for one array.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,
@@ -363,7 +363,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     }
     // The memory now belongs to the vector, so `top` is updated as in `step`.
     state.top.set(span.next);
-    // SAFETY: `span.next` is the end of memory that was just reserved.
+    // SAFETY: `span.next` is the end of the memory that was just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {
         state.mark(memory.start.as_ptr(), memory.bytes());
@@ -396,13 +396,13 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     // If the elements occupy less than a line and already begin below the aligned address, they are
     // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
-    // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
-    // guarantees that no other view of that memory exists.
+    // SAFETY: both addresses are in the same chunk, at or above the cursor. The caller guarantees
+    // that no other view of that memory exists.
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is
-    // aligned to a line. `next` is therefore within the chunk.
+    // SAFETY: the elements do not end at a higher address than before, and a chunk's end is aligned
+    // to a line. `next` is therefore within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

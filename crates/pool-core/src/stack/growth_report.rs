@@ -10,13 +10,13 @@ use crate::warning::{PoolWarning, report};
 /// The data that a pool collects about the passes in which it grew. The pool's warning is created
 /// from this data.
 pub(super) struct GrowthReport {
-    /// Counts the pool's passes and the consecutive passes in which it grew. A pass begins when a
-    /// scope is opened directly from the pool.
+    /// Counts the pool's passes and the consecutive passes in which the pool grew. A pass begins
+    /// when a scope is opened directly from the pool.
     passes: Streak,
-    /// Counts the times that guards have used the pool and the consecutive uses in which it grew. A
-    /// guard may begin several passes during one use of the pool.
+    /// Counts the guards' uses of the pool and the consecutive uses in which the pool grew. A guard
+    /// may begin several passes during one use of the pool.
     entries: Streak,
-    /// The address at which a call was about to acquire memory, and the location of that call.
+    /// The address at which a call was about to acquire memory, together with that call's location.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
@@ -83,7 +83,8 @@ impl GrowthReport {
     }
 
     /// Records that the pool grew for an acquire at the address `at`. The method emits the warning
-    /// when the number of consecutive passes or guard uses with growth first reaches the limit.
+    /// when the number of consecutive passes or guard uses in which the pool grew first reaches the
+    /// limit.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);

@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // After chunks have been freed, the cursors of outer scopes may be outside all chunks
-    // (invariant 1). The pool must therefore not remain settled (invariant 3).
+    // After chunks have been freed, the outer scopes' cursors may be outside all chunks (invariant
+    // 1). The pool must therefore not remain settled (invariant 3).
     state.unsettle();
     // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
@@ -46,9 +46,9 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns the whole pages after the cursor in the cursor's chunk to the operating system. Returns
-/// the number of bytes in these pages. The chunk and its dirty ranges do not change, because the
-/// bytes of a released page are still initialized.
+/// Returns the whole pages between the cursor and the end of the cursor's chunk to the operating
+/// system. Returns the number of bytes in these pages. The chunk and its dirty ranges do not
+/// change, because the bytes of a released page are still initialized.
 ///
 /// # Safety
 ///
@@ -108,7 +108,7 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The next pass begins with a merge because the cold function counts a pass only if it handles
-    // the pass's first acquire.
+    // A merge makes the next pass begin with a call to the cold function, which then counts the
+    // pass.
     state.merge_next();
 }

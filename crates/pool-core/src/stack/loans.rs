@@ -5,8 +5,8 @@
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled
 //!   and only at or above its `top`. Each time a cursor moves forward, its new position is stored
-//!   in `top`. When a scope is opened directly from the pool, the position of its cursor is stored
-//!   in `top`. The innermost cursor was the last one to move. Any scope opened inside the innermost
+//!   in `top`. When a scope is opened directly from the pool, its cursor's position is stored in
+//!   `top`. The innermost cursor was the last one to move. Any scope opened inside the innermost
 //!   cursor's scope either has ended or has a cursor below `top`, so no cursor in use is above
 //!   `top`. All cursors in use are in the chunk (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and the lender's
@@ -76,7 +76,7 @@ impl Offer {
         self.chunk.capacity()
     }
 
-    /// Lends the memory to the borrower and settles the borrower in it.
+    /// Lends the memory to the borrower and settles the borrower in that memory.
     ///
     /// # Safety
     ///
@@ -110,8 +110,8 @@ impl Offer {
     }
 }
 
-/// Lends memory as [`Offer::lend`] does, but only if both pools are in their usual state. If either
-/// pool is not in this state, the function does nothing and returns `false`.
+/// Works like [`Offer::lend`], but lends memory only if both pools are in their usual state. If
+/// either pool is not in this state, the function does nothing and returns `false`.
 ///
 /// # Safety
 ///
@@ -154,9 +154,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender if both pools are in their usual state. If either
-/// pool is not in this state, the function does nothing and returns `false`. None of the pool's
-/// views or cursors may be in use.
+/// Returns a pool's only chunk to the chunk's lender if both pools are in their usual state. If
+/// either pool is not in this state, the function does nothing and returns `false`. None of the
+/// pool's views or cursors may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,
@@ -211,7 +211,7 @@ pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: 
     if chunk.is_borrowed() {
         if let Some(lender) = links.lender.take() {
             // SAFETY: a pool's lender is live because every lender transfers a lent chunk to the
-            // borrower before it is destroyed.
+            // borrower before the lender is destroyed.
             give_back(state, unsafe { lender.as_ref() });
         }
         return true;
@@ -238,7 +238,7 @@ unsafe fn hand_over<B: StackedBackend>(
     heir.neighbours.lender.set(lender);
     let addresses = if let Some(lender) = lender {
         // SAFETY: a pool's lender is live because every lender transfers a lent chunk to the
-        // borrower before it is destroyed.
+        // borrower before the lender is destroyed.
         let lender = unsafe { lender.as_ref() };
         lender.neighbours.borrower.set(Some(borrower));
         lent_addresses(lender)

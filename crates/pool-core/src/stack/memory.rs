@@ -12,7 +12,7 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of an array and the start address of the next array.
+/// An array's address, together with the start address of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
@@ -20,8 +20,8 @@ pub(super) struct Span {
 }
 
 /// The maximum size in bytes of an array that the hot path hands out. When rounded up to whole
-/// lines, this size fits in a 32-bit operand. Moving the cursor past an array of this size does not
-/// overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
+/// lines, this size fits in a 32-bit operand. Adding this size to a cursor cannot overflow, because
+/// every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
 /// Returns the span of `bytes` bytes at a cursor if the span ends at or below `end`. `bytes` must
@@ -45,10 +45,10 @@ pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
     (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
 }
 
-/// Memory for one array, borrowed for the lifetime `'s` of its scope.
+/// Memory for one array, borrowed for the lifetime `'s` of the array's scope.
 pub struct StackMemory<'s, B: StackedBackend> {
     pub(super) start: NonNull<u8>,
-    /// The position of the cursor after the array.
+    /// The cursor's position after the array.
     pub(super) next: *mut u8,
     pub(super) state: NonNull<StackState<B>>,
     scope: PhantomData<&'s ()>,

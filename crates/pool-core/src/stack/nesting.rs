@@ -1,4 +1,4 @@
-//! Implements the chain of a thread's pools that are in use at the same time. The chain is ordered
+//! Implements the chain that links a thread's pools while they are in use. The chain is ordered
 //! from the outermost pool to the innermost pool. The chain contains the pools in the order in
 //! which they came into use. A pool that comes into use borrows memory from the innermost pool, so
 //! all of a thread's nested scopes share one stack.
@@ -6,12 +6,12 @@
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and retains them. When the pool
-//! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
-//! pool's arrays. As a result, the outer pool's next pass begins with a chunk that is large enough
-//! for both pools. The inner pool can borrow all of the memory that it needs from this chunk. The
-//! inner pool therefore frees its chunks when it next enters the chain. If all passes are
-//! identical, the thread uses a single chunk. This chunk belongs to the outermost pool and is as
-//! large as the peak number of live bytes.
+//! leaves the chain, the next outer pool records how much memory was needed beyond the outer pool's
+//! own arrays. As a result, the outer pool's next pass begins with a chunk that is large enough for
+//! both pools. The inner pool can borrow all of the memory that it needs from this chunk. The inner
+//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! thread uses a single chunk. This chunk belongs to the outermost pool and is as large as the peak
+//! number of live bytes.
 //!
 //! If an outer pool's scope stays open, that pool does not begin another pass and cannot merge its
 //! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
@@ -24,9 +24,8 @@
 //!   if the pool is in a list or has been replaced in a list (see the `thread_list` module). A
 //!   leaked pool stays in the chain forever.
 //! - **A pool that is not in the chain has no loan.** When a pool leaves the chain, it returns the
-//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module). An
-//!   idle pool is therefore not referenced by any pool in the chain, so another thread can release
-//!   it.
+//!   memory that it borrowed and transfers the memory that it lent (see the `loans` module).
+//!   Because no pool in the chain refers to an idle pool, another thread can release the idle pool.
 //! - Another thread may replace a pool whose entry is in use. The entry still stores the original
 //!   pool's address, so the original pool also leaves the chain. The replacement is not in the
 //!   chain and owns all of its memory.
@@ -48,8 +47,8 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost pool in use. If another pool was the innermost pool before, the new
-/// pool borrows memory from it.
+/// Makes a pool the innermost pool in use. If another pool was innermost before, the new pool
+/// borrows memory from that pool.
 ///
 /// # Safety
 ///
@@ -97,8 +96,8 @@ unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermos
         // SAFETY: the caller guarantees that none of the pool's views or cursors is in use.
         unsafe { give_up_chunks(state) };
     }
-    // These calls come before the innermost pool is read, because an allocator hook may change the
-    // chain during them.
+    // The innermost pool is read only now because an allocator hook may change the chain during the
+    // preceding calls.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -152,8 +151,8 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 }
 
 /// Removes a pool from the chain. The pool reports the amount of memory that it needed, returns its
-/// borrowed memory, and transfers its lent memory. If the pool is the innermost pool of another
-/// chain, the function does nothing and returns `false`.
+/// borrowed memory, and transfers its lent memory. If the pool is another chain's innermost pool,
+/// the function does nothing and returns `false`.
 ///
 /// # Safety
 ///
@@ -183,8 +182,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     unsafe { leave_rarely(root, innermost) }
 }
 
-/// Implements [`leave`] for a pool whose `is_lean` flag is not set, that is not innermost, or that
-/// has no outer pool.
+/// Implements [`leave`] for a pool whose `is_lean` flag is not set, a pool that is not innermost,
+/// or a pool that has no outer pool.
 ///
 /// # Safety
 ///
@@ -227,13 +226,13 @@ pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     true
 }
 
-/// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool was able to lend these bytes and its passes are not sampled. If the
-/// outer pool was unable to lend enough bytes, its next pass begins with a larger chunk.
+/// Records in the outer pool how many bytes were live above that pool's arrays. Nothing is recorded
+/// if the outer pool was able to lend these bytes and is not being sampled. If the outer pool was
+/// unable to lend enough bytes, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // A pool that owns no chunks was able to borrow enough memory, unless the cold function
+        // If a pool owns no chunks, it was able to borrow enough memory, unless the cold function
         // counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),

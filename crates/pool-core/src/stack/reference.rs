@@ -62,7 +62,7 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// Returns the state of the view's pool if that pool is stacked.
+    /// Returns the state of the view's pool if the pool is stacked.
     ///
     /// # Safety
     ///

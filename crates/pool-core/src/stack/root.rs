@@ -73,7 +73,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn cursor(self) -> StackCursor<B> {
         // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
-        // SAFETY: neither the start of a chunk nor a stray address is null.
+        // SAFETY: neither a chunk's start nor a stray address is null.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         state.note_pass();
         // SAFETY: `at` is the start of the first chunk or a stray address. The caller upholds the

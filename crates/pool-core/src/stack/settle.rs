@@ -1,12 +1,12 @@
-//! Implements the merge of a pool's chunks into one chunk. The merge happens at the first acquire
-//! of a pass, when nothing in the pool is live.
+//! Implements the merge of a pool's chunks into one chunk. The merge takes place at a pass's first
+//! acquire, when nothing in the pool is live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines the slack added to the peak live bytes for a new chunk. Thanks to
+/// The divisor that determines the slack added to the peak live bytes for a new chunk. Because of
 /// this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
@@ -15,9 +15,9 @@ const SLACK_DIVISOR: usize = 64;
 const EXCESS_DIVISOR: usize = 32;
 
 /// Merges a pool's chunks into one chunk that is large enough for the peak live bytes. A single
-/// chunk that is too large is also replaced with one of this size. If the new chunk cannot be
-/// allocated, the chunks do not change. If the pool has exactly one chunk after the merge, it
-/// becomes settled.
+/// chunk that is too large is also replaced with a chunk of this size. If the new chunk cannot be
+/// allocated, the chunks do not change. The pool becomes settled if it has exactly one chunk after
+/// the merge.
 ///
 /// # Safety
 ///

@@ -22,7 +22,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// root can be at this address.
 const NEVER: usize = 1;
 
-/// One entry of a list. An entry never moves and exists until its thread frees it.
+/// One entry of a list. An entry never moves, and it exists until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
     /// The next entry in the list. The field is written only while this entry is not in the list.
     pub(super) next: AtomicPtr<Self>,
@@ -31,8 +31,8 @@ pub(super) struct Entry<B: PoolBackend> {
     /// The root of a pool that has been replaced but not yet dropped, or null if there is no such
     /// pool.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that most recently entered the chain of pools in use, or [`NEVER`] if
-    /// no pool has entered the chain. Only the thread that created the entry uses this field.
+    /// The root of the pool that most recently entered the chain, or [`NEVER`] if no pool has
+    /// entered the chain. Only the thread that created the entry uses this field.
     entered: Cell<*mut ()>,
     /// The next entry that the same thread created. The field is used only while the registry is
     /// locked.
@@ -149,8 +149,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, in which case the
-    /// pool is dropped.
+    /// Returns [`NoHostMemory`] and drops the pool if the host cannot allocate memory for the
+    /// entry.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {

@@ -1,5 +1,5 @@
-//! Defines the registry, which contains the lists of all threads in a process and is protected by
-//! one lock.
+//! Defines the registry, which contains the lists of all threads in a process. One lock protects
+//! the registry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -146,7 +146,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         unsafe { (*record.as_ptr()).config = config };
     }
 
-    /// Removes a thread's record along with the thread's entries.
+    /// Removes a thread's record and the thread's entries.
     ///
     /// # Safety
     ///
@@ -197,8 +197,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of all pools' statistics, including the idle pools. The sum starts with
-    /// `none`, which must not include the statistics of any pool.
+    /// Returns the combined statistics of all pools, including those of idle pools. The sum starts
+    /// with `none`, which must not include the statistics of any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -210,8 +210,8 @@ impl<B: PoolBackend> ThreadLists<B> {
                 // and dropped only while the registry is locked.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: an entry's pool is live while the registry is locked, and
-                // `shared_numbers` reads only atomics in its state.
+                // SAFETY: an entry's pool is live while the registry is locked. `shared_numbers`
+                // reads only atomics in the pool's state.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -240,11 +240,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with the pools in `spares` and moves the replaced
+    /// Replaces idle pools that hold blocks, using the pools in `spares`, and moves the replaced
     /// pools to `released`. The pools in `spares` must be empty. Returns `true` if all idle pools
     /// that hold blocks were moved. A pool is not moved if `spares` is empty or `released` is full.
-    /// A pool that its thread takes during the call is not moved. Drop the released pools after
-    /// unlocking the registry.
+    /// If a thread takes a pool during the call, that pool is not moved. Drop the released pools
+    /// after unlocking the registry.
     ///
     /// # Safety
     ///
@@ -312,8 +312,8 @@ fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always contains the root of a live pool. The pool is replaced and dropped
     // only while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: an entry's pool is live while the registry is locked, and `shared_numbers` reads only
-    // atomics in its state.
+    // SAFETY: an entry's pool is live while the registry is locked. `shared_numbers` reads only
+    // atomics in the pool's state.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
