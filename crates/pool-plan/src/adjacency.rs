@@ -34,8 +34,8 @@ impl Lists {
     }
 }
 
-/// Groups `pairs` by their first members. For each index below `count`, the result contains the
-/// second index of every pair that begins with that index, in the same order as in `pairs`.
+/// Groups `pairs` by their first members. For each index below `count`, the result lists the second
+/// members of all pairs that begin with that index, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

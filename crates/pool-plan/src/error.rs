@@ -15,7 +15,7 @@ pub enum PlanError {
     /// The problem has no buffers.
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
-    /// A buffer's lifetime ends before or at the time it begins.
+    /// A buffer's lifetime does not end later than it begins.
     #[error(
         "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
          greater than the start"
@@ -71,7 +71,7 @@ pub enum PlanError {
         id: String,
         /// The buffer's size in bytes.
         size: u64,
-        /// The total size of all preceding buffers in bytes.
+        /// The total size, in bytes, of all preceding buffers.
         sum: u64,
     },
     /// Two buffers have the same name.
@@ -100,7 +100,7 @@ pub enum PlanError {
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
     UnknownOperation {
-        /// The number of the nonexistent operation.
+        /// The nonexistent operation's number.
         operation: usize,
         /// The number of operations in the graph.
         operations: usize,
@@ -212,7 +212,7 @@ pub enum PlanError {
         /// The memory's name or index.
         memory: String,
     },
-    /// The costs are too large because a plan could cost more than `i64::MAX`.
+    /// A plan could cost more than `i64::MAX`, so the costs are too large.
     #[error(
         "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
          maximum of {}",
@@ -249,7 +249,7 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// A time when all of these buffers are live.
+        /// A time at which all of these buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,

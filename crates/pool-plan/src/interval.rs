@@ -9,8 +9,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, with lifetimes measured in call order. Two buffers may share bytes if
-/// they are never live at the same time.
+/// The buffers used on one stream, with lifetimes measured in call order. Two buffers may share
+/// bytes if they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};

@@ -28,8 +28,8 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! The repository's `docs/planner.md` file describes the algorithms and their sources, and compares
-//! the results with other planners' results.
+//! `docs/planner.md` in the repository describes the algorithms and their sources, and compares
+//! their results with those of other planners.
 //!
 //! No feature is enabled by default, so the only default dependency is `thiserror`. The
 //! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV

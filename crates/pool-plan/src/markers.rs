@@ -1,6 +1,6 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
 //! after the alloc marker and before a free marker, so a buffer with reversed markers could never
-//! be used. A problem with a free marker that precedes its alloc marker is rejected, because the
+//! be used. A problem with a free marker that precedes its alloc marker is rejected because the
 //! markers must be wrong.
 
 use crate::error::PlanError;

@@ -75,7 +75,7 @@ pub struct Placement {
 }
 
 /// The price of each byte that is live in a given memory at a given time. A list of prices serves
-/// as the witness of a bound.
+/// as the witness for a bound.
 ///
 /// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
 /// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a

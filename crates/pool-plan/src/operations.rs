@@ -41,7 +41,8 @@ impl Operations {
         self.named[index]
     }
 
-    /// Groups the given edges by source, and returns the target indices for each source index.
+    /// Groups the given edges by source, and returns a list of target indices for each source
+    /// index.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }

@@ -24,7 +24,7 @@ pub struct Options {
     pub tolerance: f64,
     /// The seed for all of the solver's random choices.
     pub seed: u64,
-    /// The number of threads used by the search.
+    /// The number of threads that the search uses.
     pub threads: usize,
 }
 

@@ -140,7 +140,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Appends all items that overlap the given item. An overlapping item may be appended twice.
-    // Uncounted: the loop needs no counter because a repair counts the items found.
+    // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));

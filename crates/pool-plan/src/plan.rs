@@ -10,7 +10,7 @@ pub struct Plan {
     pub offsets: Vec<u64>,
     /// The certificate for the plan's quality.
     pub certificate: Certificate,
-    /// The reason why the planner stopped.
+    /// The reason that the planner stopped.
     pub stopped: StopReason,
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
@@ -20,7 +20,7 @@ pub struct Plan {
     pub untried: Vec<GreedyHeuristic>,
 }
 
-/// The reason why the planner stopped.
+/// The reason that the planner stopped.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

@@ -8,7 +8,7 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The source location that requested a buffer.
+/// The source location from which a buffer was requested.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
@@ -51,7 +51,7 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// Creates a problem's record without further information.
+    /// Creates a record that contains only the given problem.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
@@ -110,7 +110,7 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem with the record's offsets as fixed offsets. Call
+    /// Returns the problem with each buffer fixed at its recorded offset. Call
     /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {

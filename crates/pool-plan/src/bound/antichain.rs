@@ -1,9 +1,9 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
-//! Each element may send flow to later elements and receive flow from earlier elements. Both
-//! amounts are limited by the element's weight (as in the weighted form of Dilworth's theorem). The
-//! minimum cut is the lightest set of elements that covers the relation. The elements outside the
-//! minimum cut form the heaviest antichain.
+//! Each element may send flow to later elements and receive flow from earlier elements. The
+//! element's weight limits both amounts, as in the weighted form of Dilworth's theorem. The minimum
+//! cut is the lightest set of elements that covers the relation. The elements outside the minimum
+//! cut form the heaviest antichain.
 
 use std::cmp::Reverse;
 
@@ -27,7 +27,7 @@ pub(super) fn heaviest(
 /// another from scratch, and returns the heavier one. `start` must be an antichain. The function
 /// adds elements to an antichain in descending order of weight.
 // Uncounted: the loop needs no counter because the function handles each element only once. The
-// function runs after the flow has exhausted its budget.
+// caller runs this function only after the flow computation has used up its budget.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));

@@ -62,16 +62,16 @@ impl HappensBeforeProblem {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but accepts the relation as an
+    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but takes the relation as an
     /// argument. For each buffer, the relation lists all buffers that begin after the last use of
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. The result is then based on the total size of the buffers that are live at the
-    /// same time in one order of the operations. The result also includes other buffers that are
-    /// unordered relative to those live buffers. `lifetimes` contains the buffers' lifetimes in one
-    /// order of the operations. If two buffers are live at the same time in some order, neither of
-    /// them precedes the other.
+    /// exact bound. In that case, the result is based on the total size of the buffers that are
+    /// live at the same time in one order of the operations. The result also includes other buffers
+    /// that are unordered relative to those live buffers. `lifetimes` contains the buffers'
+    /// lifetimes in one order of the operations. If two buffers are live at the same time in some
+    /// order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

@@ -110,8 +110,9 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path through consecutive levels, until `is_needed` returns `false`.
     ///
-    /// The loop terminates because each iteration does one of three things. Each thing in the
-    /// following list can happen only a finite number of times before the next thing must happen:
+    /// The loop terminates because each iteration makes one of three kinds of progress. Each kind
+    /// in the following list can happen only a finite number of times before the next kind must
+    /// happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither

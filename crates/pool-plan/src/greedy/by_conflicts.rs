@@ -4,9 +4,9 @@
 //! method reads the new item's row of the matrix and sorts the conflicting items by address. The
 //! second method scans a list of placed items in address order and looks up each of them in the new
 //! item's row. An item is removed from the list of placed items after all items that conflict with
-//! it have been placed. If items are placed in order of their starts, the list is short, because
-//! few items are live at the same time. If most items conflict, the list is at most as long as the
-//! list that the first method would have to sort.
+//! it have been placed. If items are placed in order of their starts, the list is short because few
+//! items are live at the same time. If most items conflict, this list is at most as long as the one
+//! that the first method would have to sort.
 
 use super::orders::Order;
 use super::placer::{Placement, Placer};
@@ -109,8 +109,8 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Removes an item from the list if it conflicts with no unplaced item. The set of unplaced
-    /// items only shrinks, so a word of an item's row is never read again once it contains no
-    /// unplaced item. Returns the number of words read.
+    /// items only shrinks, so each word of a row is skipped once all of the word's items have been
+    /// placed. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();

@@ -3,9 +3,9 @@
 //!
 //! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
 //! therefore overlap only buffers that are live at its start. The placer therefore tracks the free
-//! ranges at only one time, whereas other orders require the free ranges at all times. If gaps are
-//! treated as live and fixed offsets as always occupied, placing by start is the fastest planning
-//! method. However, the resulting plan is rough.
+//! ranges at a single point in time, whereas other orders require the free ranges at all times.
+//! Placing by start is the fastest planning method, provided that gaps count as live and fixed
+//! offsets count as always occupied. However, such a plan may use more memory than necessary.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -93,8 +93,8 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The address ranges that are free at a given time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, which do not touch each other. The keys are the ranges' starts,
-    /// and the values are their ends.
+    /// The free ranges below `top`. No two of these ranges touch each other. The keys are the
+    /// ranges' starts, and the values are their ends.
     ends: BTreeMap<u64, u64>,
     /// The free ranges below `top`, stored as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
@@ -118,7 +118,7 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that `find` must check for a rule, if no alignment
+    /// Returns the maximum number of free ranges that `find` must check for a rule if no alignment
     /// requires padding.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }

@@ -1,9 +1,9 @@
-//! The interface of the greedy placers, which place items one by one.
+//! The common interface of the greedy placers, which place items one by one.
 
 use super::orders::Order;
 use crate::work::Watch;
 
-/// The outcome of placing items one by one.
+/// The outcome of an attempt to place all items.
 #[derive(Debug)]
 pub(crate) enum Placement {
     /// All items were placed.

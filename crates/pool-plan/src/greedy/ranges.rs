@@ -99,8 +99,8 @@ pub(crate) struct FreeRange {
     /// The highest end of all ranges passed to the search so far.
     free_from: u64,
     best: Option<u64>,
-    /// The surplus bytes of the free range that contains `best`. The search ignores every free
-    /// range with an equal or larger surplus.
+    /// The number of surplus bytes in the free range that contains `best`. The search ignores every
+    /// free range with an equal or larger surplus.
     best_spare: u64,
 }
 
@@ -118,9 +118,9 @@ impl FreeRange {
     }
 
     /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
-    /// written so that the compiler emits only one branch, whose condition is rarely true. If every
-    /// other buffer in a long list is occupied, mispredicted branches would take more time than all
-    /// other work.
+    /// written so that the compiler emits only one branch, whose condition is rarely true. If about
+    /// half of the buffers in a long list are occupied, mispredicted branches would take more time
+    /// than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();

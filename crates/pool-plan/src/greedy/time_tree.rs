@@ -15,7 +15,7 @@ pub(crate) struct TimeTree {
     leaves: usize,
     /// For each vertex, the ranges occupied during its entire time span.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that some buffer occupies during part of its time span.
+    /// For each vertex, the ranges that are occupied during at least part of its time span.
     within: Vec<Ranges>,
 }
 

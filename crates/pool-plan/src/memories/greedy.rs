@@ -7,8 +7,8 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers in a problem that uses greedy placement. The running time of
-/// greedy placement grows quadratically with the number of buffers.
+/// The largest number of buffers for which greedy placement is used. The running time of greedy
+/// placement is quadratic in the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which the buffers are placed.

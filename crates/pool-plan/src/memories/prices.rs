@@ -105,8 +105,8 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Returns the initial prices. At the time with the most live bytes, each memory has a price that
-/// equals its cost per byte.
+/// Returns the initial prices. At the time with the most live bytes, each memory's price equals its
+/// cost per byte.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -130,7 +130,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns, as a floating-point number, the lower bound that follows from the prices. The function
+/// Returns the lower bound that follows from the prices, as a floating-point number. The function
 /// also returns the number of live bytes in each section when each buffer is placed in its cheapest
 /// memory.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
@@ -257,8 +257,8 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
         let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);
         let sum: u64 = row.iter().sum();
         if memory.capacity.is_none() && sum > cost {
-            // The rounded prices may exceed the cost, because sums of floating-point numbers are
-            // not exact.
+            // The rounded prices may exceed the cost because sums of floating-point numbers are not
+            // exact.
             let mut over = sum - cost;
             for price in &mut row {
                 let less = over.min(*price);

@@ -11,9 +11,9 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// A planning problem with several memories and with buffers that have lifetimes. A plan places
-/// each buffer in one of the memories. Two buffers may share bytes if they are never live at the
-/// same time.
+/// The problem of placing buffers with known lifetimes in several memories. A plan places each
+/// buffer in one of the memories. Two buffers may share bytes if they are never live at the same
+/// time.
 ///
 /// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
 /// cost is its cost per byte times the end of its highest buffer. A buffer's cost is its traffic
@@ -118,7 +118,7 @@ impl MemoryProblem {
         &self.memories
     }
 
-    /// Returns the buffers. A plan lists its placements in the order of the returned slice.
+    /// Returns the buffers. A plan's placements are in the same order as the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[MemoryBuffer] {
         &self.buffers

@@ -32,7 +32,7 @@ const FIRST_ROUNDS: u32 = 2;
 /// in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
 /// The number of passes for a round's joint greedy plans, followed by the minimum and maximum
-/// number of these plans. The orders of these plans differ slightly.
+/// number of these plans. These plans use slightly different orders.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the memories' limits. A limit is lowered if a
 /// memory could not be packed within its capacity.
@@ -125,8 +125,8 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section in which the given buffers have the most live bytes, and the number of these
-/// bytes.
+/// Returns the section in which the given buffers have the most live bytes, along with that number
+/// of bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
     for &buffer in buffers {

@@ -9,9 +9,9 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round if it continues in the next round.
+/// The number of steps per round for a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The number of steps that a niche search runs in the first round. The number of steps doubles
+/// The number of steps that a niche search takes in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
@@ -24,19 +24,20 @@ const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// The number of steps taken by a search that restarts in each round. In each round, this number is
 /// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The numbers of searches that restart in each round, for the goal and for an easier capacity.
+/// The number of searches that restart in each round for the goal, followed by the number for an
+/// easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps that a search runs between two clock checks.
+/// The number of search steps between two clock checks.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work that a search does between two clock checks, measured in items and sections. A search
+/// The amount of search work between two clock checks, measured in items and sections. A search
 /// runs for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round, measured in items and sections, for at most
-/// [`MANY_ITEMS`] items.
+/// The maximum work of a search in a round for at most [`MANY_ITEMS`] items, measured in items and
+/// sections.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round, measured in items and sections, for more than
-/// [`MANY_ITEMS`] items. A search of a large problem rarely succeeds, so most of the time is
-/// reserved for repairs.
+/// The maximum work of a search in a round for more than [`MANY_ITEMS`] items, measured in items
+/// and sections. A search of a large problem rarely succeeds, so most of the time is reserved for
+/// repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
@@ -121,7 +122,7 @@ impl<'a> Exact<'a> {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
+    /// Prepares a round. If the searches find no plan for a long time, this method moves the easier
     /// capacity closer to the best peak.
     // Uncounted: the loop needs no counter because the function only creates three searches and
     // does not start them.

@@ -38,7 +38,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns the plan that places the buffers in an earlier plan's order. Without an earlier
-    /// plan, the function returns the first recipe's plan. The first plan has no time limit.
+    /// plan, the function returns the first recipe's plan. No time limit applies to the first plan.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
@@ -137,7 +137,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, the plan is identical to the plan that breaks ties by
+        // If no tie is broken by name, the plan is identical to the one that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
@@ -168,7 +168,7 @@ enum Made {
         /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
-    /// The plan's peak reached the given limit, or the plan would be the same as another plan.
+    /// The plan's peak reached the given limit, or the plan would duplicate another one.
     Higher,
     /// The computation was aborted because the plan was no longer needed.
     Stopped,

@@ -1,9 +1,10 @@
-//! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
-//! portfolio runs rounds of exact search and local search until the budget runs out.
+//! A portfolio computes one greedy plan for each of several buffer orders. If the best plan is
+//! above the target, the portfolio runs rounds of exact search and local search until the budget
+//! runs out.
 //!
-//! A round is a fixed list of tasks. Neither the list nor a task's length depends on how many
-//! threads there are or how fast they run. The results are processed in task order. The available
-//! time affects only the number of rounds, not their results.
+//! A round is a fixed list of tasks. Neither the list nor the amount of work in a task depends on
+//! the number or speed of the threads. The results are processed in task order. The available time
+//! affects only the number of rounds, not their results.
 
 mod exact;
 mod heuristics;
@@ -85,7 +86,7 @@ where
         let left = self.options.budget.saturating_sub(first_plan);
         // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // The reduced problem's first plan is always completed, because it takes less time than the
+        // The reduced problem's first plan is always completed because it takes less time than the
         // whole problem's first plan.
         if budget < first_plan {
             return;
@@ -168,7 +169,7 @@ where
     }
 }
 
-/// Returns the reason why the portfolio stopped, given its target.
+/// Returns the reason that the portfolio stopped, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal

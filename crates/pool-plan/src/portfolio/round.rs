@@ -28,22 +28,22 @@ const RECIPES: usize = 4;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs if no capacity is set and there are
-/// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
-/// lower bound rarely completes.
+/// The number of initial rounds that consist entirely of repairs, for large problems without a
+/// capacity. Repairs improve a greedy plan within milliseconds, while an exact search for the lower
+/// bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
 /// The minimum and maximum number of conflicts that each repair checks in the first round. The
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles
 /// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round if no capacity is
-/// set and there are many items. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
+/// The number of conflicts per item that each repair checks in the first round of a large problem
+/// without a capacity. The total number of conflicts is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of initial rounds that only continue searches if a capacity is set and there are
-/// niche searches. The continued searches find most of the tight packings that can be found
+/// The number of initial rounds that do nothing but continue searches, for problems with a capacity
+/// and niche searches. The continued searches find most of the tight packings that can be found
 /// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number per round of local searches that modify a greedy plan's order.
+/// The number of local searches per round that modify a greedy plan's order.
 const CLIMBS: usize = 2;
 /// The number of items that each of these local searches places in a round.
 const CLIMB_ITEMS: usize = 20_000;

@@ -16,20 +16,20 @@ use crate::timeline::Timeline;
 pub(crate) struct Instance {
     /// The items to be placed.
     pub(crate) items: Vec<Item>,
-    /// The items that must not share bytes with each item.
+    /// For each item, the items with which it must not share bytes.
     pub(crate) conflicts: Lists,
-    /// The items that belong to each section.
+    /// For each section, the items that belong to it.
     pub(crate) sections: Lists,
     /// `true` if the sections are ordered. If the sections are ordered, each item's sections lie
     /// within its hull.
     pub(crate) is_linear: bool,
     /// The number of sections.
     pub(crate) section_count: usize,
-    /// The sections that contain each item.
+    /// For each item, the sections that contain it.
     pub(crate) sections_of: Lists,
-    /// The hull of each item, which reaches from its first section to the end of its last section.
-    /// If the sections are ordered, two items with disjoint hulls do not conflict. If the sections
-    /// are unordered, the hulls have no meaning.
+    /// For each item, its hull, which reaches from the item's first section to the end of its last
+    /// section. If the sections are ordered, two items with disjoint hulls do not conflict. If the
+    /// sections are unordered, the hulls are meaningless.
     pub(crate) hulls: Vec<(u32, u32)>,
     /// The time during which each item blocks other items.
     pub(crate) durations: Vec<u64>,

@@ -122,7 +122,7 @@ pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections. Orders that begin with
-    /// the items in crowded sections use these keys. While items are placed, other sections become
+    /// the items in crowded sections use these keys. As items are placed, different sections become
     /// the most crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
@@ -158,7 +158,7 @@ impl Ranks {
 
     /// Restores the previous ranks of items.
     // Uncounted: the loop needs no counter because restoring the ranks takes as long as changing
-    // them, and the change has already been counted.
+    // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;

@@ -88,7 +88,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of the items and sections that have been read so far.
+    /// Returns the counter of the items and sections read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -196,8 +196,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Undoes all but the first `kept` changes.
-    // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
-    // the change has already been counted.
+    // Uncounted: the loop needs no counter because undoing a change takes as long as making it,
+    // which has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {

@@ -7,7 +7,7 @@
 //!
 //! A partial plan implies a lower bound for each section. A section's unplaced items lie above its
 //! floor, so their total size must fit between the floor and the capacity. If one of the section's
-//! items has been raised, a stronger check applies, because no unplaced item can begin below its
+//! items has been raised, a stronger check applies because no unplaced item can begin below its
 //! lowest offset. Stacking the unplaced items in order of their lowest offsets gives the lowest
 //! possible top (one machine with release dates, Jackson 1955). Only items that begin above the
 //! section's spare room can make the stack too high, so only these items are sorted.
@@ -17,7 +17,7 @@ use super::unplaced_items::UnplacedItems;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
+/// The length of each list of changes before a placement. Undoing a placement truncates the lists
 /// of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
@@ -44,7 +44,7 @@ pub(super) struct State<'a> {
     jobs: Vec<(u64, u64)>,
     /// For each section, the number of times that its items did not fit within the capacity.
     failures: Vec<u64>,
-    /// The counter of the items and sections that have been read.
+    /// The counter of the items and sections read so far.
     work: Work,
 }
 
@@ -144,7 +144,7 @@ impl<'a> State<'a> {
 
     /// Undoes the most recent placement.
     // Uncounted: the loop needs no counter because undoing the changes takes as long as making
-    // them, and the changes have already been counted.
+    // them, which has already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;

@@ -76,8 +76,8 @@ impl<'a> UnplacedItems<'a> {
     }
 
     /// Records that a placed item has been removed from the partial plan.
-    // Uncounted: the loop needs no counter because this function takes as long as placing the item,
-    // and the placement has already been counted.
+    // Uncounted: the loop needs no counter because removing the item takes as long as placing it,
+    // which has already been counted.
     pub(super) fn take_back(&mut self, item: u32) {
         self.placed[item as usize] = false;
         let size = self.instance.items[item as usize].size;

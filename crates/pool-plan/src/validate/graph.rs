@@ -2,7 +2,7 @@
 //! backwards from its alloc marker. The validator handles up to 1,024 buffers at a time. If two
 //! buffers share bytes, the walk from one of them must reach all uses of the other.
 //!
-//! If two buffers share bytes, at most one of them can be finished before the other begins, because
+//! If two buffers share bytes, at most one of them can be finished before the other begins because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
 //! buffers that share bytes with a given buffer. If the number of ordered pairs equals the number
 //! of these buffers, all of them are ordered relative to the given buffer. The validator stores no
@@ -40,7 +40,7 @@ pub(crate) fn peak(
 }
 
 /// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
-/// plan, because no two of these buffers may share bytes.
+/// plan because no two of these buffers may share bytes.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is

@@ -31,7 +31,7 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
 }
 
 /// Returns the given buffers' total size in bytes. The size is a lower bound on the peak of every
-/// plan, because all of these buffers are live at the same time.
+/// plan because all of these buffers are live at the same time.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice. The function also fails if the

@@ -18,11 +18,11 @@
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
 //! the search may choose any section. This freedom is the advantage of a niche search over a search
-//! that places items in order of their offsets. The niche search focuses on the sections that
-//! failed most often (weighted degrees, Boussemart et al. 2004). The search then does not repeat
-//! these sections' failures for each arrangement of distant sections. The search restarts with
-//! other preferences after a number of dead ends, and this number increases with each restart.
-//! Failure weights are retained for a number of restarts and then reset.
+//! that places items in order of their offsets. The niche search focuses on the sections that have
+//! failed most often (weighted degrees, Boussemart et al. 2004). This focus avoids repeating these
+//! sections' failures for each arrangement of distant sections. The search restarts with other
+//! preferences after a number of dead ends, and this number increases with each restart. Failure
+//! weights are retained for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -48,7 +48,7 @@ const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. If there are more changes, the search
-/// restarts. This number of changes occupies 96 MiB of memory.
+/// restarts. This many changes occupy 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
@@ -136,7 +136,7 @@ pub(crate) struct NicheSearch<'a> {
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The instance's sections must be ordered.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -316,8 +316,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Returns `true` if no unplaced item fits below an item that can begin at a section's floor.
-    /// The tops of an item's sections are read only once for each selection, because a long-lived
-    /// item is a candidate in many sections.
+    /// The tops of an item's sections are read only once per selection because a long-lived item is
+    /// a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {

@@ -91,7 +91,7 @@ fn a_plan_is_found_exactly_if_brute_force_has_one() {
                 none += 1;
                 Outcome::Exhausted
             };
-            // If `patience` is low, the search restarts after its first dead ends.
+            // If `patience` is low, the search restarts after only a few dead ends.
             for focus in FOCUSES {
                 for patience in [1.0, 200.0] {
                     let outcome = outcome(&instance, capacity, (focus, patience));
