@@ -56,7 +56,7 @@ pub(crate) fn adjacency(
     Lists { starts, items }
 }
 
-/// Converts an index to 32 bits. The conversion never truncates, because
+/// Converts an index to 32 bits. The conversion never truncates because
 /// [`limits::check`](crate::limits::check) rejects problems that are too large.
 #[expect(
     clippy::cast_possible_truncation,

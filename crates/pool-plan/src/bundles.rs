@@ -46,7 +46,7 @@ struct Node {
 impl Bundles {
     /// Combines a timeline's items into bundles. The timeline must not contain gaps or fixed
     /// offsets. Returns `None` if there are too many items, if the timeline contains gaps or fixed
-    /// offsets, or if `watch` stopped the computation.
+    /// offsets, or if `watch` stops the computation.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
         let items = timeline.items.len();
         if items > MOST_ITEMS || !timeline.is_plain() || !watch.count(items) {
@@ -125,8 +125,8 @@ impl Bundles {
     /// given the same offset.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each edge is a tuple that consists of a time, the node's size, `true` if the node begins
-        // at that time, and the node's index.
+        // Each edge is a tuple of a time, the node's size, a flag, and the node's index. The flag
+        // is `true` if the node begins at that time.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];

@@ -118,7 +118,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use this buffer, because it would be freed before being allocated.
+    /// could use this buffer because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The buffer's name.
@@ -137,7 +137,7 @@ pub enum PlanError {
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits within the capacity, because some buffers that are live at the same time exceed
+    /// No plan fits within the capacity because some buffers that are live at the same time exceed
     /// it.
     #[error(
         "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
@@ -302,7 +302,7 @@ pub enum PlanError {
 }
 
 /// Returns an error and its sources on one line, in the form `error: source: source`. The `Display`
-/// implementations of this crate's errors print only the error itself, without its sources.
+/// implementations of this crate's errors print only the error itself and omit its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

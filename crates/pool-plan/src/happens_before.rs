@@ -93,8 +93,8 @@ impl HappensBeforeProblem {
     /// two buffers in `witness` may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
-    /// validator computes the bound independently of the solver, from the sizes, the padding that
-    /// alignments require between the buffers, and the fixed offsets.
+    /// validator computes the bound independently of the solver. The bound follows from the sizes,
+    /// the fixed offsets, and the padding that alignments require.
     ///
     /// # Errors
     /// Fails if `witness` contains an index that belongs to no buffer, the same index twice, or two

@@ -1,5 +1,5 @@
 //! The order relation between a graph's buffers. For each buffer, the relation lists the buffers
-//! that begin after all uses of that buffer.
+//! that begin after all of that buffer's uses.
 
 use std::ops::Range;
 use std::sync::Mutex;

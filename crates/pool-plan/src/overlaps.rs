@@ -23,8 +23,8 @@ pub(crate) struct Overlaps<'a> {
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each timeline span in the sorted list of spans. The position is 0 for a span
-    /// whose item has size 0.
+    /// The position of each of the timeline's spans in the sorted list of spans. The position is 0
+    /// for a span whose item has size 0.
     places: Vec<u32>,
     /// For each span, the exclusive end of its section range.
     uppers: Vec<u32>,

@@ -30,7 +30,7 @@ pub enum StopReason {
     Optimal,
     /// The peak is within the tolerance or the capacity.
     GoodEnough,
-    /// The search ran all rounds permitted by [`Options::rounds`](crate::Options::rounds).
+    /// The search ran all of the rounds permitted by [`Options::rounds`](crate::Options::rounds).
     Rounds,
     /// The budget ran out.
     Budget,
@@ -50,11 +50,11 @@ pub enum Proof {
     /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
     /// exhaustive search.
     Search,
-    /// There is no proof yet, but a proof is likely. With ten times the budget, more than half of
-    /// all similar problems were solved optimally.
-    Likely,
-    /// There is no proof yet, and a proof is unlikely. With ten times the budget, fewer than half
+    /// There is no proof yet, but finding one is likely. With ten times the budget, more than half
     /// of all similar problems were solved optimally.
+    Likely,
+    /// There is no proof yet, and finding one is unlikely. With ten times the budget, fewer than
+    /// half of all similar problems were solved optimally.
     Unlikely,
 }
 

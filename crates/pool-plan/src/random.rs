@@ -1,4 +1,5 @@
-//! Random numbers that are the same on every machine (splitmix64 by Steele, Lea, and Flood, 2014).
+//! Random numbers that are the same on every machine. The generator is splitmix64 (Steele, Lea, and
+//! Flood 2014).
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]

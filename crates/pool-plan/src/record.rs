@@ -57,8 +57,8 @@ impl GraphRecord {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// Returns the record with its buffers placed at the given offsets in bytes. There must be
-    /// exactly one offset for each buffer.
+    /// Returns the record with its buffers placed at the given offsets, which are in bytes. There
+    /// must be exactly one offset for each buffer.
     ///
     /// # Errors
     ///

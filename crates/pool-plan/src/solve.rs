@@ -135,7 +135,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem with its timeline and other inputs to the portfolio.
+/// An interval problem, along with its timeline and the other inputs to the portfolio.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,

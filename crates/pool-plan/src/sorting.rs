@@ -54,7 +54,7 @@ pub(crate) fn sort_by_number(
     true
 }
 
-/// Sorts the pairs by one digit, in a single stable pass.
+/// Sorts the pairs by one digit in a single stable pass.
 // Uncounted: the loop needs no counter because `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);

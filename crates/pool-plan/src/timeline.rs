@@ -72,15 +72,15 @@ impl Timeline {
 
     /// Returns `true` if each item is live from its lower time to its upper time without a gap, and
     /// no item has a fixed offset. An item with a gap at either end of its lifetime may also have a
-    /// single span, but this span is shorter than the lifetime.
+    /// single span, but that span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and makes only a few passes over the spans.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
+    // spans. The function runs before the first plan, which is always completed.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -92,8 +92,9 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of spans that overlap a span is the number that begin before it ends, minus
-        // the number that end before it begins. One more is subtracted for the span itself.
+        // The number of overlapping spans is the number of spans that begin before this span ends,
+        // minus the number that end before it begins. One more is subtracted because the span
+        // itself is also counted.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
@@ -162,8 +163,8 @@ impl Timeline {
     }
 
     /// Returns the items live in a section.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and makes only one pass over the spans.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
+    // The function runs before the first plan, which is always completed.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -187,7 +188,7 @@ impl Timeline {
     }
 }
 
-/// Converts time spans to spans of sections, and returns these spans and the number of sections.
+/// Converts time spans to spans of sections, and returns them together with the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     // The conversion must not be interrupted, because there is no earlier plan to return.
     let watch = Watch::new(&|| true);

@@ -119,8 +119,8 @@ impl Rows<'_> {
     /// Sets the bits of one word in each of 64 rows. A bit is set if the transposed `square`
     /// contains it.
     fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
-        // If the rows and columns are sorted by time, all squares on one side of the diagonal are
-        // zero.
+        // If the rows and columns are sorted by time, all squares on one side of the diagonal
+        // contain only zeros.
         if square.iter().all(|&word| word == 0) {
             return;
         }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
         let mut random = Random::new(7, 0, 0);
-        // The last two sizes are so large that several threads are used.
+        // The last two sizes are large enough for several threads to be used.
         for (count, threads) in
             [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
         {

@@ -3,7 +3,7 @@
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
 //! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The search's result depends only on the number of passes, and never on the clock. The
+//! The search's result depends only on the number of passes and never on the clock. The
 //! `every_loop_is_counted` test in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;

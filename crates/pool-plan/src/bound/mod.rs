@@ -43,8 +43,9 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter because it runs before the first plan is computed and
-    // makes only a few passes over the buffers for each alignment.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
+    // buffers for each alignment. The function runs before the first plan, which is always
+    // completed.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -68,7 +69,7 @@ impl HappensBeforeProblem {
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
     /// exact bound. In that case, the result is based on the total size of the buffers that are
-    /// live at the same time in one order of the operations. The result also includes other buffers
+    /// live at the same time in one order of the operations. The total also includes other buffers
     /// that are unordered relative to those live buffers. `lifetimes` contains the buffers'
     /// lifetimes in one order of the operations. If two buffers are live at the same time in some
     /// order, neither of them precedes the other.
@@ -96,8 +97,8 @@ impl HappensBeforeProblem {
 }
 
 /// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
-// Uncounted: the loop needs no counter because it runs before the first plan is computed and makes
-// only a few passes over the buffers.
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
+// buffers. The function runs before the first plan, which is always completed.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

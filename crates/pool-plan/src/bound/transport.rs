@@ -186,8 +186,8 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
-    /// at the first step that cannot carry more.
+    /// Sends as much flow as possible along a path from `first` to `last`. The path is truncated at
+    /// the first step that cannot carry more flow.
     // Uncounted: the loop needs no counter because the function reads only the steps of one path.
     // `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
@@ -207,7 +207,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Returns the amounts of flow that each element sends and receives. Returns `None` if the flow
-    /// uses an edge that is not in the relation.
+    /// uses an edge that is missing from the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.

@@ -23,11 +23,10 @@ use crate::work::Watch;
 /// ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, which must sort the items by start. An item is
-/// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
-/// always occupied. If any item has a gap or a fixed offset, `order` must be marked as rough. All
-/// other conditions of [`Placer::place_while`](super::placer::Placer::place_while) apply to
-/// `place_by_start` as well.
+/// Places the items of a timeline in `order`, which must sort the items by start. An item counts as
+/// live during its gaps, and a fixed item's addresses count as always occupied. If any item has a
+/// gap or a fixed offset, `order` must be marked as rough. All other conditions of
+/// [`Placer::place_while`](super::placer::Placer::place_while) apply to `place_by_start` as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -67,8 +66,8 @@ pub(super) fn place_by_start(
 
 /// Sorts an order's items by the first section in which each item is live. If an item's lifetime
 /// starts with a gap, its first section is later than the start of its lifetime.
-// Uncounted: the loop needs no counter because the function runs before the first plan is computed
-// and sorts the items only once.
+// Uncounted: the loop needs no counter because the function sorts the items only once. The function
+// runs before the first plan, which is always completed.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -105,8 +104,8 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
     /// are never freed.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and sorts the ranges only once.
+    // Uncounted: the loop needs no counter because the function sorts the ranges only once. The
+    // function runs before the first plan, which is always completed.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();

@@ -6,8 +6,8 @@ use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
 /// The size of the largest problem for which each heuristic computes a second plan, in buffers. The
-/// second plan breaks ties by name. For larger problems, ties are broken only by position in the
-/// problem.
+/// second plan breaks ties by name. For larger problems, ties are broken only by the items'
+/// positions in the problem.
 const MOST_NAMED: usize = 1 << 12;
 
 /// An order of the items, and the rule that selects a free range for each item.
@@ -190,10 +190,10 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
     /// items come last, in descending order of size.
     ///
-    /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items placed before a given item are no higher than in the earlier plan. Any of
-    /// these items that conflicts with the given item was already below it in the earlier plan.
-    /// Unless there are new items, the new plan is therefore no worse than the earlier plan.
+    /// If each item is placed in the lowest free range, no item is placed higher than in the
+    /// earlier plan. All items placed before a given item are no higher than in the earlier plan.
+    /// Any of these items that conflicts with the given item was already below it in the earlier
+    /// plan. Unless there are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // caller's earlier plan.
     pub(crate) fn last_order(&self) -> Option<Order> {
@@ -203,8 +203,8 @@ impl Measures<'_> {
     }
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
-    /// offset, the largest comes first. A placer that uses the returned order computes a plan no
-    /// worse than the given one.
+    /// offset, the largest comes first. A placer that uses the returned order computes a plan that
+    /// is no worse than the given one.
     // Uncounted: the loop needs no counter because the function sorts only twice. The function runs
     // only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {

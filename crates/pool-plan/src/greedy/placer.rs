@@ -15,7 +15,7 @@ pub(crate) enum Placement {
     },
     /// The computation was aborted because the plan's peak reached the given limit.
     Higher,
-    /// The computation was aborted because the plan was no longer needed.
+    /// The computation was aborted because the plan is no longer needed.
     Stopped,
 }
 

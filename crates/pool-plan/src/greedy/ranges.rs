@@ -7,7 +7,7 @@ use crate::heuristic::GreedyFit;
 ///
 /// If buffers are packed on top of each other, their ranges are merged into a single range. Merging
 /// keeps the sets small, so most sets need no allocation. A plan for a large problem uses hundreds
-/// of thousands of sets. In an earlier version, each set allocated its own memory, and these
+/// of thousands of sets. In an earlier version, each set had its own allocation, and these
 /// allocations took a fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
@@ -43,8 +43,8 @@ impl Ranges {
     }
 
     /// Merges a range of addresses with the set's only range, or stores it as the first range. If
-    /// the new range does not touch the only range, the function moves the only range to `many` and
-    /// returns `false`.
+    /// the two ranges do not touch, the function moves the only range to `many` and returns
+    /// `false`.
     fn extend_one(&mut self, start: u64, end: u64) -> bool {
         let (low, high) = self.one;
         if low == high {
@@ -76,7 +76,7 @@ impl Ranges {
 }
 
 /// Returns an offset with room for `size` bytes between the `occupied` ranges, which are sorted by
-/// start. If no free range is large enough, the offset is above all occupied ranges.
+/// start. If no free range is large enough, the returned offset is above all occupied ranges.
 // Uncounted: the loop needs no counter because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut free = FreeRange::new(size, alignment, rule);
@@ -118,7 +118,7 @@ impl FreeRange {
     }
 
     /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
-    /// written so that the compiler emits only one branch, whose condition is rarely true. If about
+    /// written so that the compiler emits a single branch, whose condition is rarely true. If about
     /// half of the buffers in a long list are occupied, mispredicted branches would take more time
     /// than all other work.
     #[inline]

@@ -8,7 +8,7 @@
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,
-    /// The end position of each list in `ranges`.
+    /// The position in `ranges` at which each list ends.
     ends: Vec<usize>,
     merged: Vec<(u64, u64)>,
     merged_ends: Vec<usize>,

@@ -8,7 +8,7 @@ use super::problem::MemoryProblem;
 /// A problem, and the sections into which its time is divided.
 pub(super) struct Instance<'a> {
     pub(super) problem: &'a MemoryProblem,
-    /// The sections' start times in ascending order.
+    /// The start times of the sections in ascending order.
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
@@ -20,8 +20,8 @@ pub(super) struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Divides a problem's time into sections.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and makes only a few passes over the buffers.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
+    // buffers. The function runs before the first plan, which is always completed.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();

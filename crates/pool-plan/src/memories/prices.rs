@@ -30,15 +30,14 @@ pub(super) struct Proof {
     prices: Vec<Vec<u64>>,
     /// The lower bound before rounding, in units of 1 / `Price::UNIT`.
     total: i128,
-    /// The cost of each buffer in each memory, at the prices of this proof, in units of 1 /
-    /// `Price::UNIT`.
+    /// Each buffer's cost in each memory at this proof's prices, in units of 1 / `Price::UNIT`.
     pub(super) asked: Vec<Vec<i128>>,
     /// The part of the lower bound that is not attributed to any buffer.
     pub(super) rest: i128,
 }
 
 impl Proof {
-    /// Returns the cheapest memory for each buffer, at the prices of this proof.
+    /// Returns the cheapest memory for each buffer at this proof's prices.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {

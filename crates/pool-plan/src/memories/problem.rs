@@ -16,8 +16,8 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// time.
 ///
 /// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
-/// cost is its cost per byte times the end of its highest buffer. A buffer's cost is its traffic
-/// times its memory's traffic cost.
+/// cost is its cost per byte times the end offset of its highest buffer. A buffer's cost is the
+/// buffer's traffic times the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -80,9 +80,9 @@ impl MemoryProblem {
         Ok(Self { memories, buffers })
     }
 
-    /// Checks a plan and returns its cost. The function checks the placements against the
-    /// lifetimes, memories, and capacities. The function also checks the stated cost and peaks, and
-    /// the bound that follows from the prices.
+    /// Checks a plan and returns its cost. This function checks the placements against the
+    /// lifetimes, memories, and capacities. This function also checks the stated cost and peaks,
+    /// and the bound that follows from the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.

@@ -48,8 +48,8 @@ impl<'a> Assignment<'a> {
 
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and makes only one pass over the buffers.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
+    // buffers. The function runs before the first plan, which is always completed.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();

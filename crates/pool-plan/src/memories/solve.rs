@@ -19,8 +19,8 @@ use super::problem::MemoryProblem;
 use super::search::Assignment;
 
 /// The maximum number of memories for which the solver checks every set of memories for sufficient
-/// capacity. If there are more memories, the solver checks only single memories and the set of all
-/// memories.
+/// capacity. If there are more memories, the solver checks only single memories and the complete
+/// set.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps that the exhaustive search may take for each round permitted by the options.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -86,8 +86,9 @@ impl MemoryProblem {
 
 /// Returns an error if the buffers that are live at the same time exceed the total capacity of
 /// their permitted memories.
-// Uncounted: the loop needs no counter because the function runs before the first plan is computed
-// and makes only a few passes over the buffers for each set of memories.
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
+// buffers for each set of memories. The function runs before the first plan, which is always
+// completed.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -184,13 +185,14 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in the given order. The function keeps the plan if it is the best so far.
-    /// If the order is the best so far, the function keeps it and returns `true`.
+    /// Places the buffers in the given order. The function retains the plan if it is the best so
+    /// far. If the order is the best so far, the function retains it and returns `true`.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An order as good as the best one is also kept, so that the search does not stall.
+        // An order that is as good as the best one is also retained so that the search does not
+        // stall.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));

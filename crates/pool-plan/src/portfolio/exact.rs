@@ -1,5 +1,5 @@
-//! A portfolio's exact searches. This module defines each search's capacity and duration, and the
-//! state that a search carries from round to round.
+//! A portfolio's exact searches. This module defines the capacity and duration of each search, and
+//! the state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -145,7 +145,7 @@ impl<'a> Exact<'a> {
         Capacities { goal, easier, is_given }
     }
 
-    /// Completes a round and slightly reduces the failure counts.
+    /// Completes a round and slightly reduces all failure counts.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }

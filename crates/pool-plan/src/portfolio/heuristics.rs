@@ -37,7 +37,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in an earlier plan's order. Without an earlier
+    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
     /// plan, the function returns the first recipe's plan. No time limit applies to the first plan.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
@@ -56,7 +56,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a given plan if it is better than the best plan so far. The function also tries a
+    /// Retains a given plan if it is better than the best plan so far. The function also tries a
     /// second plan. In this plan, each item is placed in the lowest free range, in the order of the
     /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
@@ -84,8 +84,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// A plan's computation is aborted as soon as the plan cannot beat the best plan so far. The
-    /// best plan therefore does not depend on how many plans are computed at the same time.
+    /// A plan's computation is aborted as soon as it is clear that the plan cannot beat the best
+    /// plan so far. The best plan therefore does not depend on how many plans are computed at the
+    /// same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -118,15 +119,15 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but
-    /// usually not the best. If the target is above the lower bound, a second recipe is always
+    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but it
+    /// is usually not the best. If the target is above the lower bound, a second recipe is always
     /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
-    /// of its recipes were tried, whether they break the last tie by position or by name.
+    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only after
+    /// all of its recipes have been tried, including those that break the last tie by name.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];

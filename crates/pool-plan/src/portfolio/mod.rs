@@ -115,8 +115,9 @@ where
             self.try_coarse(&heuristics, &mut standing);
         }
         // Textbook heuristics are tried first, unless a capacity is set. If a capacity is set, a
-        // search may succeed faster than all greedy plans. If there are many items, a greedy plan
-        // takes as long as several repairs, so the remaining recipes are tried between the rounds.
+        // search may succeed faster than the greedy plans do. If there are many items, a greedy
+        // plan takes as long as several repairs, so the remaining recipes are tried between the
+        // rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -187,8 +188,8 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: the loop needs no counter because the function runs after planning has ended and makes
-// only one pass over the items.
+// Uncounted: the loop needs no counter because the function makes only one pass over the items. The
+// function runs after planning has ended.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

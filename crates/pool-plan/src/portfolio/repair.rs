@@ -2,10 +2,10 @@
 //! beyond a capacity. The removed items are put back one by one. Each removed item is placed at the
 //! offset that displaces other items at the lowest cost, until all items fit.
 //!
-//! The cost of placing an item depends on its number of conflicts, not on the number of items.
-//! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
-//! time, so that the search escapes from cycles. These dynamic weights come from Morris's breakout
-//! method (1993).
+//! The cost of placing an item depends on how many conflicts the item has, not on the total number
+//! of items. Repair is therefore suitable for large problems. Displacing an item becomes more
+//! expensive each time, so that the search escapes from cycles. These dynamic weights come from
+//! Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 

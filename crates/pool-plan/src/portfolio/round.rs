@@ -133,8 +133,8 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round that consists only of repairs. A single local search by hill climbing
-    /// would take as long as all of the round's repairs.
+    /// Runs a short round that consists only of repairs. A single hill-climbing local search would
+    /// take as long as all of the round's repairs.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -168,7 +168,7 @@ impl<P: Placer, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // After a task has succeeded, all later tasks' results are ignored.
+        // After one task has succeeded, the results of all later tasks are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();

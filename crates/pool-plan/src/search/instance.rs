@@ -2,7 +2,7 @@
 //! items, and the sections of each item.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
-//! the sections are ordered ranges of time, and a search may split the problem at the boundary
+//! the sections are ordered ranges of time. A search may split such a problem at the boundary
 //! between two sections. A graph's sections are antichains and have no order. An item of size 0
 //! does not conflict with any item, belongs to no section, and is ignored by the searches.
 
@@ -28,7 +28,7 @@ pub(crate) struct Instance {
     /// For each item, the sections that contain it.
     pub(crate) sections_of: Lists,
     /// For each item, its hull, which reaches from the item's first section to the end of its last
-    /// section. If the sections are ordered, two items with disjoint hulls do not conflict. If the
+    /// section. If the sections are ordered, items with disjoint hulls do not conflict. If the
     /// sections are unordered, the hulls are meaningless.
     pub(crate) hulls: Vec<(u32, u32)>,
     /// The time during which each item blocks other items.
@@ -156,7 +156,7 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed before the function checks again whether the
+/// The number of items for which conflicts are listed before the function checks again whether the
 /// lists are still needed.
 const ITEMS_UNWATCHED: usize = 256;
 

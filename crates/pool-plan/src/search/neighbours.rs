@@ -1,6 +1,6 @@
 //! An item's conflicts, which are either listed in advance or found on demand.
 //!
-//! Lists are faster, but for a hundred thousand items, they would need gigabytes of memory. The
+//! Lists are faster, but for a hundred thousand items they would occupy gigabytes of memory. The
 //! memory use of [`Overlaps`] grows only linearly with the number of items.
 
 use crate::adjacency::Lists;

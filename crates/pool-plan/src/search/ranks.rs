@@ -1,4 +1,4 @@
-//! The orders of the items in a search.
+//! The item orders that a search uses.
 
 use std::cmp::Reverse;
 
@@ -102,8 +102,8 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns an item's sort key for an order in which items in crowded sections come first. The
-/// second value of the result is the part of the key that never changes.
+/// Returns an item's sort key for an order that begins with the items in crowded sections. The
+/// result's second value is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
@@ -116,7 +116,7 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
 }
 
-/// The order of the items in a search.
+/// The order in which a search tries the items.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
@@ -133,9 +133,9 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of one part of the problem, given the total size of each section's unplaced
-    /// items. If the order has changed, the function updates the items' ranks and appends their
-    /// former ranks to `before`.
+    /// Sorts one part's items, given the total size of each section's unplaced items. If the order
+    /// has changed, the function updates the items' ranks and appends their former ranks to
+    /// `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,

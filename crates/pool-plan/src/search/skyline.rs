@@ -29,8 +29,8 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the unplaced items in a section. If a section contains no unplaced items, its floor
-/// and its top are `u64::MAX`.
+/// The state of the unplaced items in a section. If a section contains no unplaced items, both its
+/// floor and its top are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset of any unplaced item.
@@ -282,7 +282,7 @@ impl<'a> Skyline<'a> {
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items with a lowest offset above `room` can make the stack of unplaced items too
+        // Only items whose lowest offset is above `room` can make the stack of unplaced items too
         // high.
         let Some(room) = self.capacity.checked_sub(self.unplaced.open()[section]) else {
             return false;

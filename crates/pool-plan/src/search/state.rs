@@ -203,7 +203,7 @@ impl<'a> State<'a> {
             let section = section as usize;
             self.jobs.clear();
             // The spare room is the part of the capacity that the section's unplaced items do not
-            // need. Only items with a lowest offset above the spare room can run out of room.
+            // need. Only items whose lowest offset is above the spare room can run out of room.
             let room = self.capacity - self.unplaced.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

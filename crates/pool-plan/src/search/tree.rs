@@ -13,7 +13,7 @@ use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
 /// The maximum amount of memory that a path from the root may occupy, in words. The maximum equals
-/// 128 MiB. Each vertex on the path lists its unplaced items.
+/// 128 MiB. Each vertex on the path stores a list of its unplaced items.
 const MOST_WORDS: usize = 1 << 25;
 /// The number of words that the search stores for each value changed by a placement.
 const WORDS_KEPT: usize = 4;

@@ -5,7 +5,7 @@
 //! If two buffers share bytes, at most one of them can be finished before the other begins because
 //! the graph has no cycles. It is therefore sufficient to count pairs of buffers. Consider the
 //! buffers that share bytes with a given buffer. If the number of ordered pairs equals the number
-//! of these buffers, all of them are ordered relative to the given buffer. The validator stores no
+//! of these buffers, each of them is ordered relative to the given buffer. The validator stores no
 //! pairs, so its memory use grows linearly with the size of the problem.
 
 use super::ends::{PlacedBuffer, ends};
@@ -43,8 +43,9 @@ pub(crate) fn peak(
 /// plan because no two of these buffers may share bytes.
 ///
 /// # Errors
-/// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is
-/// finished before the other begins.
+///
+/// Fails if an index belongs to no buffer. The function also fails if two of the buffers may share
+/// bytes because one is finished before the other begins.
 pub(crate) fn witnessed(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -114,8 +115,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number of buffers that share bytes with it, and the number of these that
-    // are ordered relative to it.
+    // For each buffer, the number of buffers that share bytes with it, and how many of them are
+    // ordered relative to it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {

@@ -75,8 +75,8 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// The start or end of a span during which a buffer is live. The event is a tuple that consists of
-/// the time, `true` for a start, and the buffer's index, first byte, and end.
+/// The start or end of a span during which a buffer is live. The event is a tuple of the time, a
+/// flag, the buffer's index, its first byte, and its end. The flag is `true` for a start.
 type Event = (i64, bool, usize, u64, u64);
 
 /// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there

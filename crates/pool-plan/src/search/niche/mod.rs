@@ -17,8 +17,8 @@
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This freedom is the advantage of a niche search over a search
-//! that places items in order of their offsets. The niche search focuses on the sections that have
+//! the search may choose any section. This freedom is the advantage of a niche search over one that
+//! places items in order of their offsets. The niche search focuses on the sections that have
 //! failed most often (weighted degrees, Boussemart et al. 2004). This focus avoids repeating these
 //! sections' failures for each arrangement of distant sections. The search restarts with other
 //! preferences after a number of dead ends, and this number increases with each restart. Failure
@@ -36,7 +36,7 @@ const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
 /// The number of restarts before the weights are reset. The weights may have led the search away
-/// from every plan that fits.
+/// from all plans that fit.
 const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
@@ -126,7 +126,7 @@ pub(crate) struct NicheSearch<'a> {
     first_patience: f64,
     /// The number of placements tried by the search.
     steps: u64,
-    /// For each item, the lowest top of its sections, and the value of `choices` when this top was
+    /// For each item, the lowest top of its sections, and the value of `choices` when that top was
     /// computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
