@@ -8,9 +8,9 @@
 //! solution to an interval or happens-before problem is a [`Plan`]. A plan contains an offset for
 //! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
-//! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
-//! a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], whose lower bound
-//! is proved by prices per byte.
+//! In a [`MemoryProblem`], buffers with known lifetimes are distributed over several memories, each
+//! with a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], which contains
+//! the prices per byte that prove its lower bound.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};

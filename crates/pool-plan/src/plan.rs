@@ -94,7 +94,7 @@ impl Certificate {
     }
 }
 
-/// Converts a number of bytes to a floating-point number, so that a ratio can be computed.
+/// Converts a byte count to a floating-point number for computing a ratio.
 #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
 pub(crate) fn as_float(bytes: u64) -> f64 {
     bytes as f64

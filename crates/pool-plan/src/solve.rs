@@ -277,8 +277,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Computes the lower bound within half of the budget that remains after the first plan. The
-    /// remaining budget is reserved for planning.
+    /// Computes the lower bound in at most half of the budget that remains after the first plan.
+    /// The remaining budget is reserved for planning.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,

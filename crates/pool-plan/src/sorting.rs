@@ -21,8 +21,8 @@ pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items by their numbers in ascending order. The sort is stable. Returns `false`, and leaves
-/// the items in an arbitrary order, if `watch` stops the sort.
+/// Sorts items by their assigned numbers in ascending order. The sort is stable. Returns `false`,
+/// and leaves the items in an arbitrary order, if `watch` stops the sort.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,

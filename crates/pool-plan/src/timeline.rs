@@ -22,10 +22,9 @@ pub(crate) struct Timeline {
     spans: Vec<(u32, u32)>,
     /// For each item, the index of its first span.
     starts: Vec<u32>,
-    /// For each item, the total length of time that it is live.
+    /// For each item, the total time during which it is live.
     pub(crate) durations: Vec<u64>,
-    /// `true` if each item is live from its lower time to its upper time without a gap, and no item
-    /// has a fixed offset.
+    /// `true` if no item has a gap or a fixed offset.
     is_plain: bool,
 }
 
@@ -70,9 +69,8 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Returns `true` if each item is live from its lower time to its upper time without a gap, and
-    /// no item has a fixed offset. An item with a gap at either end of its lifetime may also have a
-    /// single span, but that span is shorter than the lifetime.
+    /// Returns `true` if no item has a gap or a fixed offset. An item with a gap at either end of
+    /// its lifetime may also have a single span, but that span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -121,7 +119,7 @@ impl Timeline {
 
     /// Returns, for each item, the lowest rank of any section in which the item is live. The
     /// section with the most live bytes has rank 0. An item without spans is ranked last. Returns
-    /// `None` if `watch` stopped the computation.
+    /// `None` if `watch` stops the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);

@@ -131,8 +131,8 @@ impl Rows<'_> {
     }
 }
 
-/// Transposes a square of 64 rows of 64 bits. The function recursively swaps halves across the
-/// diagonal (Warren, Hacker's Delight, section 7-3).
+/// Transposes a 64-by-64 square of bits. The function recursively swaps halves across the diagonal
+/// (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);
     while half > 0 {

@@ -30,7 +30,7 @@ impl Limit<'_> {
     }
 }
 
-/// A counter of loop passes that also checks the clock regularly.
+/// A loop-pass counter that also checks the clock regularly.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
     /// The number of passes since the last clock check.
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A counter of loop passes that does not check the clock.
+/// A loop-pass counter that does not check the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Cell<u64>);
 

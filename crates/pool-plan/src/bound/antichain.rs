@@ -11,7 +11,7 @@ use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
 /// Returns the elements of a heaviest antichain, excluding elements of weight 0. Returns `None` if
-/// `is_needed` returned `false` before the flow was complete.
+/// `is_needed` returns `false` before the flow is complete.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
     weights: &[u64],

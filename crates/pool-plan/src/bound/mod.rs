@@ -71,7 +71,7 @@ impl HappensBeforeProblem {
     /// exact bound. In that case, the result is based on the total size of the buffers that are
     /// live at the same time in one order of the operations. The total also includes other buffers
     /// that are unordered relative to those live buffers. `lifetimes` contains the buffers'
-    /// lifetimes in one order of the operations. If two buffers are live at the same time in some
+    /// lifetimes for one order of the operations. If two buffers are live at the same time in some
     /// order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,

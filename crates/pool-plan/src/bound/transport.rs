@@ -48,10 +48,10 @@ impl<'a> Transport<'a> {
     /// showed that paths become longer in each round, so the number of rounds never exceeds the
     /// number of elements.)
     ///
-    /// Returns two lists with one entry per element. An entry of the first list is `true` if the
-    /// element could send more flow to a receiver with demand. An entry of the second list is
+    /// Returns two lists with one entry per element. An entry in the first list is `true` if the
+    /// element could send more flow to a receiver with demand. An entry in the second list is
     /// `true` if the element could receive more flow from a sender with supply. Returns `None` if
-    /// `is_needed` returned `false` before the computation ended.
+    /// `is_needed` returns `false` before the computation ends.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,

@@ -2,8 +2,8 @@
 //!
 //! The spans that overlap a buffer's span are stored next to each other, as are their addresses.
 //! The placer collects and sorts all neighbors' addresses, then searches for a free range between
-//! them. If few buffers are live at the same time, placing by neighbors is faster than using a tree
-//! over time. If many buffers are live at the same time, a tree over time is faster.
+//! them. If few buffers are live at the same time, placing by neighbors is faster than using a time
+//! tree. If many buffers are live at the same time, using a time tree is faster.
 
 use super::orders::Order;
 use super::placer::Placement;

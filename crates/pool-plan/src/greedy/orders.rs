@@ -148,7 +148,7 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// Returns the order that a recipe describes, or `None` if `watch` stopped the computation.
+    /// Returns the order that a recipe describes, or `None` if `watch` stops the computation.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;

@@ -141,9 +141,8 @@ impl FreeRange {
         self.rule == GreedyFit::First && self.best.is_some()
     }
 
-    /// Considers the free addresses between the end of the ranges passed so far and `end`. The
-    /// search selects the free addresses if the bytes fit with a smaller surplus than in the best
-    /// range so far.
+    /// Considers the free addresses between the ranges passed so far and `end`. The search selects
+    /// the free addresses if the bytes fit with a smaller surplus than in the best range so far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {

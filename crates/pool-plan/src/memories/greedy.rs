@@ -85,7 +85,7 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
 }
 
 /// Places the buffers with fixed offsets, then all other buffers in the given order. Returns `None`
-/// if there is no room for a buffer, or if `watch` stopped the computation.
+/// if there is no room for a buffer, or if `watch` stops the computation.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],

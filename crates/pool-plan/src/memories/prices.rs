@@ -2,7 +2,7 @@
 //! prices at times when the memory is full. The method thereby solves the dual of the linear
 //! program that assigns buffers to memories.
 //!
-//! Any prices prove a lower bound, so the subgradient method may stop after any step. The
+//! Any set of prices proves a lower bound, so the subgradient method may stop after any step. The
 //! subgradient method computes prices as floating-point numbers, which are rounded to integers
 //! before the bound is computed.
 
@@ -18,8 +18,8 @@ const MOST_STEPS: usize = 600;
 const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
-/// The factors by which the step length changes. The first factor applies after progress, and the
-/// second applies after several steps without progress.
+/// The factors by which the step length changes. The first factor applies after a step that makes
+/// progress, and the second applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that follows from them.

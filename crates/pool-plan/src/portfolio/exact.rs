@@ -51,8 +51,8 @@ pub(super) enum Searched {
     Plan(Vec<u64>),
     /// The search proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The search has found no plan yet. For each section, the list contains the number of times
-    /// that its items did not fit within the capacity.
+    /// The search has found no plan yet. The list states how often each section's items did not fit
+    /// within the capacity.
     Failures(Vec<u64>),
 }
 
@@ -79,15 +79,16 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// The niche searches for the goal, one for each focus. A niche search is created when it first
-    /// runs. There are no niche searches if the sections are unordered or if there are many items.
+    /// The niche searches that aim for the goal, one for each focus. A niche search is created when
+    /// it first runs. There are no niche searches if the sections are unordered or if there are
+    /// many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// The capacity for which the continued searches try to find a plan.
     goal: Option<u64>,
-    /// The searches for the goal that make no random choices, one for each order of the items. A
-    /// search is created when it first runs, because creating it takes milliseconds if there are
-    /// many items.
+    /// The searches that aim for the goal without random choices, one for each item order. A search
+    /// is created when it first runs, because creating it takes milliseconds if there are many
+    /// items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to

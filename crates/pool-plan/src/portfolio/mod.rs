@@ -51,7 +51,7 @@ pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],
-    /// The measures for computing the orders of greedy plans.
+    /// The measures that determine the orders of greedy plans.
     pub(crate) measures: Measures<'a>,
     /// A function that creates a placer.
     pub(crate) placer: M,
@@ -80,7 +80,8 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the reduced problem after the first plan, and keeps the new plan if it is better.
+    /// Plans the reduced problem after the first plan has been computed, and keeps the new plan if
+    /// it is better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
@@ -114,7 +115,7 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics are tried first, unless a capacity is set. If a capacity is set, a
+        // Textbook heuristics are tried first unless a capacity is set. If a capacity is set, a
         // search may succeed faster than the greedy plans do. If there are many items, a greedy
         // plan takes as long as several repairs, so the remaining recipes are tried between the
         // rounds.

@@ -3,9 +3,9 @@
 //! offset that displaces other items at the lowest cost, until all items fit.
 //!
 //! The cost of placing an item depends on how many conflicts the item has, not on the total number
-//! of items. Repair is therefore suitable for large problems. Displacing an item becomes more
-//! expensive each time, so that the search escapes from cycles. These dynamic weights come from
-//! Morris's breakout method (1993).
+//! of items. Repair is therefore suitable for large problems. Each displacement of an item makes
+//! the next one more expensive, so that the search escapes from cycles. These dynamic weights come
+//! from Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 

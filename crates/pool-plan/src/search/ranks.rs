@@ -156,7 +156,7 @@ impl Ranks {
         }
     }
 
-    /// Restores the previous ranks of items.
+    /// Restores the items' previous ranks.
     // Uncounted: the loop needs no counter because restoring the ranks takes as long as changing
     // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {

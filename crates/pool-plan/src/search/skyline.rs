@@ -209,7 +209,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
-    /// is `true` and the unplaced items of the changed sections may still fit.
+    /// is `true` and the changed sections' unplaced items may still fit.
     // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {

@@ -42,7 +42,7 @@ pub(super) struct State<'a> {
     is_dirty: Vec<bool>,
     /// The unplaced items of one section, stored as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// For each section, the number of times that its items did not fit within the capacity.
+    /// The number of times that each section's items did not fit within the capacity.
     failures: Vec<u64>,
     /// The counter of the items and sections read so far.
     work: Work,
@@ -78,8 +78,7 @@ impl<'a> State<'a> {
         self.unplaced.open()
     }
 
-    /// Returns, for each section, the number of times that its items did not fit within the
-    /// capacity.
+    /// Returns how often each section's items did not fit within the capacity.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }

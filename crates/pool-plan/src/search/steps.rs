@@ -32,8 +32,8 @@ pub(crate) trait Steps {
     /// Returns the number of placements tried by the search.
     fn steps(&self) -> u64;
 
-    /// Returns the number of items and sections read by the search. The running time is
-    /// proportional to the number of checked conflicts.
+    /// Returns the number of items and sections that the search has read so far. The running time
+    /// is proportional to the number of checked conflicts.
     fn work(&self) -> u64;
 
     /// Tries placements until the total number of steps reaches `steps` or the total amount of work

@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
         self.enter(rest, start, offset, rank);
     }
 
-    /// Splits the unplaced items of `part`, except for `placed`, into pieces, and continues with
+    /// Splits the unplaced items in `part`, except for `placed`, into pieces, and continues with
     /// each piece separately.
     fn split(&mut self, part: Subproblem, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Groups the unplaced items of `part`, except for `placed`, into pieces, so that no unplaced
+    /// Groups the unplaced items in `part`, except for `placed`, into pieces, so that no unplaced
     /// item extends from one piece into another. The function appends each piece's items to `lists`
     /// and stores the pieces in `cuts`.
     fn cut(&mut self, part: Subproblem, placed: u32) {

@@ -172,7 +172,7 @@ impl ByStart {
 
 /// The `Full` edges, stored in reverse.
 struct Edges {
-    /// The operations at either end of an edge, in ascending order.
+    /// All operations that are endpoints of edges, in ascending order.
     joined: Vec<usize>,
     /// For each operation in `joined`, its direct predecessors, represented by their indices in
     /// `joined`.
