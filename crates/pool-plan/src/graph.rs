@@ -60,7 +60,7 @@ pub enum Role {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
     /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
-    /// the buffer's index, such as `#7`.
+    /// the buffer's index instead, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The buffer's size in bytes.

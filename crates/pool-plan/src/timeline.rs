@@ -30,8 +30,8 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Divides a problem's time into sections.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and makes only a few passes over the buffers.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
+    // buffers. The function runs before the first plan, which is always completed.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers

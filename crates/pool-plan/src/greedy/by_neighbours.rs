@@ -12,8 +12,8 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, measured in loop passes. The cost of reading the item's
-/// neighbors is added to the fixed cost.
+/// The fixed cost of placing an item, expressed as a number of loop passes. The cost of reading the
+/// item's neighbors is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer

@@ -19,8 +19,8 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, measured in loop passes. The cost of searching the free
-/// ranges is added to the fixed cost.
+/// The fixed cost of placing an item, expressed as a number of loop passes. The cost of searching
+/// the free ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// Places the items of a timeline in `order`, which must sort the items by start. An item counts as

@@ -172,7 +172,7 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all of
+    // For each memory, the end of the highest buffer that is fixed in it. In the worst case, all of
     // a memory's other buffers lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
@@ -295,7 +295,7 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// This type's error text contains all sources of the error, because a serde format can
+        /// This type's error text contains all sources of the error because a serde format can
         /// report an error only as text.
         type Error = String;
 

@@ -68,8 +68,8 @@ enum Finding {
     Plan(Vec<u64>),
     /// The task proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The task has found no plan yet. For each section, the list contains the number of times that
-    /// its items did not fit within the capacity.
+    /// The task has found no plan yet. The list states how often each section's items did not fit
+    /// within the capacity.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),

@@ -18,7 +18,7 @@ pub(crate) enum Neighbours<'a> {
 impl Neighbours<'_> {
     /// Replaces the contents of `into` with all items that conflict with the given item. A
     /// conflicting item may occur twice in the result.
-    // Uncounted: the loop needs no counter because a repair counts the items found.
+    // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

@@ -39,7 +39,7 @@ pub(crate) struct Ranker<'a> {
 impl<'a> Ranker<'a> {
     /// Creates a ranker for an instance's items.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();

@@ -83,7 +83,7 @@ impl<'a> State<'a> {
         &self.failures
     }
 
-    /// Returns the counter of the items and sections that have been read so far.
+    /// Returns the counter of the items and sections read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -108,7 +108,7 @@ impl<'a> State<'a> {
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;

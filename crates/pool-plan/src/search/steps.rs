@@ -20,8 +20,8 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that the search found.
     fn offsets(&self) -> &[u64];
 
-    /// Returns, for each section, the number of times that its items did not fit within the
-    /// capacity. The list is empty if other searches do not use this search's failures.
+    /// Returns how often each section's items did not fit within the capacity. The list is empty if
+    /// other searches do not use this search's failures.
     fn failures(&self) -> &[u64] {
         &[]
     }

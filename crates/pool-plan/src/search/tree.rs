@@ -74,7 +74,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // instance. An instance contains up to 4,000,000 pairs.
+    // instance. An instance contains up to 4,000,000 conflicting pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
