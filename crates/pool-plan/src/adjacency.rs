@@ -1,6 +1,6 @@
-//! Lists of 32-bit indices, and a function that groups index pairs into lists by their first index.
+//! Lists of 32-bit indices, and a function that groups index pairs by their first members.
 
-/// Several lists of 32-bit indices, stored one after the other in a single vector.
+/// Several lists of 32-bit indices, stored one after another in a single vector.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     starts: Vec<u32>,

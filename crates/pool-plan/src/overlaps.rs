@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use crate::adjacency::index;
 use crate::timeline::Timeline;
 
-/// The number of spans in a block, and the number of blocks in a block of the next level.
+/// The number of spans in a block, which is also the number of blocks in each block one level
+/// higher.
 const BLOCK: usize = 16;
 
 /// A timeline's spans, sorted by their first sections.

@@ -50,11 +50,11 @@ pub enum Proof {
     /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
     /// exhaustive search.
     Search,
-    /// There is no proof yet, but finding one is likely. With ten times the budget, more than half
-    /// of all similar problems were solved optimally.
+    /// There is no proof yet, but finding one is likely. With ten times the budget, the planner
+    /// solved more than half of all similar problems optimally.
     Likely,
-    /// There is no proof yet, and finding one is unlikely. With ten times the budget, fewer than
-    /// half of all similar problems were solved optimally.
+    /// There is no proof yet, and finding one is unlikely. With ten times the budget, the planner
+    /// solved fewer than half of all similar problems optimally.
     Unlikely,
 }
 

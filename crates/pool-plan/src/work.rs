@@ -1,4 +1,4 @@
-//! Counters of loop passes, and the clock that limits a loop's work.
+//! Loop-pass counters, and the clock that limits a loop's work.
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few

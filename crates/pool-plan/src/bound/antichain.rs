@@ -54,7 +54,8 @@ impl<'a> Antichain<'a> {
         Self { precedes, kept: vec![0; words], after: vec![0; words] }
     }
 
-    /// Adds an element unless it comes before or after an element of the antichain.
+    /// Adds an element unless it is ordered before or after an element that is already in the
+    /// antichain.
     // Uncounted: the loop needs no counter because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);

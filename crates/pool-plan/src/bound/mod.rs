@@ -1,8 +1,9 @@
 //! Exact lower bounds on the peak, each with the buffers that prove the bound.
 //!
-//! The lower bound is the total size of a set of mutually conflicting buffers, found with an exact
-//! algorithm. In an interval problem, the set is the heaviest set of buffers that are live at the
-//! same time. In a graph, the set is the heaviest set of mutually unordered buffers (an antichain).
+//! The lower bound is the total size of a set of mutually conflicting buffers. An exact algorithm
+//! finds this set. In an interval problem, the set is the heaviest set of buffers that are live at
+//! the same time. In a graph, the set is the heaviest set of mutually unordered buffers (an
+//! antichain).
 //!
 //! If all buffers in the set have at least a given alignment, padding follows each buffer except
 //! the topmost one. A second bound is therefore computed with the buffers' padded sizes, minus the

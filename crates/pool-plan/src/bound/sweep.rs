@@ -1,5 +1,5 @@
-//! Finds the heaviest set of buffers that are live at the same time by sweeping over the starts and
-//! ends of all buffers.
+//! Sweeps over the starts and ends of all buffers to find the heaviest set of buffers that are live
+//! at the same time.
 
 use crate::timeline::Timeline;
 

@@ -71,7 +71,7 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first level that contains a receiver with remaining demand.
+    /// Returns the levels up to the first one that contains a receiver with remaining demand.
     // Uncounted: the loop needs no counter because the function makes only one pass over the rows.
     // `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {

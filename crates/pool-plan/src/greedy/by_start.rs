@@ -23,9 +23,9 @@ use crate::work::Watch;
 /// the free ranges is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, which must sort the items by start. An item counts as
-/// live during its gaps, and a fixed item's addresses count as always occupied. If any item has a
-/// gap or a fixed offset, `order` must be marked as rough. All other conditions of
+/// Places a timeline's items in `order`, which must sort the items by start. An item counts as live
+/// during its gaps, and a fixed item's addresses count as always occupied. If any item has a gap or
+/// a fixed offset, `order` must be marked as rough. All other conditions of
 /// [`Placer::place_while`](super::placer::Placer::place_while) apply to `place_by_start` as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,

@@ -1,4 +1,4 @@
-//! Sets of occupied addresses, and the search for a free range between occupied ranges.
+//! Sets of occupied addresses, and a search for a free range between occupied ranges.
 
 use crate::heuristic::GreedyFit;
 
@@ -111,7 +111,7 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
-    /// before a range from an earlier call.
+    /// before the range from any earlier call.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
@@ -152,8 +152,8 @@ impl FreeRange {
         }
     }
 
-    /// Returns the offset found by the search. The offset is between two passed ranges or above all
-    /// of them.
+    /// Returns the offset found by the search. The offset lies between two of the passed ranges or
+    /// above all of them.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

@@ -1,10 +1,10 @@
-//! A tree over time that finds the addresses occupied during a time span.
+//! A tree over time, used to find the addresses that are occupied during a time span.
 //!
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
 //! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
-//! sets of all vertices above them. A query reads both sets of the vertices that cover its span,
-//! and the `spanning` sets of the vertices above them. The sets merge adjacent ranges, so tightly
-//! packed buffers need little memory in the tree.
+//! sets of all vertices above those that cover its lifetime. A query reads both sets of each vertex
+//! that covers the query's span, and only the `spanning` sets of the vertices above. The sets merge
+//! adjacent ranges, so tightly packed buffers need little memory in the tree.
 
 use super::ranges::Ranges;
 use super::union::Union;

@@ -13,7 +13,7 @@ use super::instance::Instance;
 use super::packing::{Effort, Packed, Standing};
 use super::prices::Proof;
 
-/// The maximum number of buffers that the search supports, because it stores a set of buffers in
+/// The maximum number of buffers that the search supports. The search stores each set of buffers in
 /// one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
 /// The maximum number of packed memories in the cache.

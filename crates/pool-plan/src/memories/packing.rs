@@ -38,7 +38,7 @@ pub(super) struct Effort<'a> {
 }
 
 impl Instance<'_> {
-    /// Packs the given buffers into a memory, with a peak that is as low as the effort allows. If
+    /// Packs the given buffers into a memory, keeping the peak as low as the effort permits. If
     /// bytes in the memory cost nothing, the function only tries to stay within the capacity. If
     /// the capacity is exceeded, the result contains no offsets.
     pub(super) fn pack(

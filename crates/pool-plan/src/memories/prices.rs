@@ -1,5 +1,5 @@
 //! A lower bound on the cost, proved by prices per byte. The subgradient method raises a memory's
-//! prices at times when the memory is full. The method thereby solves the dual of the linear
+//! prices at times when the memory is full. In this way, the method solves the dual of the linear
 //! program that assigns buffers to memories.
 //!
 //! Any set of prices proves a lower bound, so the subgradient method may stop after any step. The
@@ -239,8 +239,8 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     values.into_iter().map(|value| (value - less).max(0.0)).collect()
 }
 
-/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down, and
-/// for each memory, the total loss is added to the memory's highest price.
+/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down. For
+/// each memory, the total loss is then added to the memory's highest price.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -328,7 +328,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Keeps a plan if it is within all capacities and cheaper than all earlier plans.
+    /// Retains a plan if it is within all capacities and cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {

@@ -257,8 +257,8 @@ fn watched(
 }
 
 /// Returns the number of times that the durations of all searches and repairs are halved in a
-/// round. The first rounds are short because, when the problem is small, one of the many tasks
-/// usually solves it quickly.
+/// round. The first rounds are short because one of the many tasks usually solves a small problem
+/// quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }

@@ -32,7 +32,7 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// The number of greedy recipes tried before any search if a capacity is set.
+/// The number of greedy recipes tried before the first search when a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
 /// The maximum ratio of peak to lower bound for which a proof is considered likely.

@@ -57,11 +57,11 @@ pub(super) struct Repair<'a> {
     costs: Vec<u64>,
     /// The items that conflict with the item being placed.
     rivals: Vec<u32>,
-    /// The bottoms of the placed items that conflict with the item being placed, and the costs of
-    /// displacing them, in ascending order.
+    /// The bottoms of the placed items that conflict with the item being placed, in ascending
+    /// order, with the costs of displacing these items.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item being placed, and the costs of
-    /// displacing them, in ascending order.
+    /// The tops of the placed items that conflict with the item being placed, in ascending order,
+    /// with the costs of displacing these items.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,

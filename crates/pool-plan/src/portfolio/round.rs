@@ -23,7 +23,7 @@ use crate::work::Limit;
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum and maximum number of conflicts that each repair checks in a round.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that each round tries, as long as there are untried recipes.
+/// The number of greedy recipes that each round tries until all recipes have been tried.
 const RECIPES: usize = 4;
 /// The number of initial rounds that spend most of their time on local searches. In later rounds,
 /// exact searches receive most of the time if the problem is small enough for them.
@@ -32,7 +32,7 @@ const LOCAL_ROUNDS: u64 = 8;
 /// capacity. Repairs improve a greedy plan within milliseconds, while an exact search for the lower
 /// bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The minimum and maximum number of conflicts that each repair checks in the first round. The
+/// The minimum and maximum number of conflicts that each repair checks in the first round. These
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles
 /// from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];

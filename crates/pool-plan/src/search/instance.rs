@@ -1,5 +1,5 @@
 //! A problem in the form required by the exact searches. The problem contains the conflicts between
-//! items, and the sections of each item.
+//! items and each item's sections.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time. A search may split such a problem at the boundary

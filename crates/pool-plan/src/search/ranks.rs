@@ -22,7 +22,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics whose order an additional search recomputes for each part of the problem.
+/// The heuristics for which an additional search recomputes the order for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders for searches without random choices.
@@ -171,8 +171,8 @@ impl Ranks {
     }
 }
 
-/// Multiplies a key by a factor close to 1. The result has four additional low bits, so that the
-/// factor also changes small keys.
+/// Multiplies a key by a factor close to 1. The result has four additional low-order bits, so that
+/// the factor also changes small keys.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

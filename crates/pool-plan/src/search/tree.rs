@@ -26,7 +26,7 @@ struct Subproblem {
     sections: (u32, u32),
 }
 
-/// A piece of a part, whose unplaced items do not extend into another piece.
+/// A piece of a part. The piece's unplaced items do not extend into another piece.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
@@ -56,7 +56,7 @@ enum Vertex {
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// The former ranks of items whose ranks were updated for a part.
+    /// The former ranks of all items that received new ranks for a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,

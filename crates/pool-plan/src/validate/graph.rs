@@ -232,7 +232,7 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// Returns, for each operation, the buffers of `some` that begin after the operation is
+    /// Returns, for each operation, the buffers in `some` that begin after the operation is
     /// complete. A buffer that never shares bytes is omitted.
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
