@@ -31,7 +31,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Divides a problem's time into sections.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers. The function runs before the first plan, which is always completed.
+    // buffers. This function runs before the planner computes its first plan.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -78,7 +78,7 @@ impl Timeline {
     /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // spans. The function runs before the first plan, which is always completed.
+    // spans. This function runs before the planner computes its first plan.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -162,7 +162,7 @@ impl Timeline {
 
     /// Returns the items live in a section.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
-    // The function runs before the first plan, which is always completed.
+    // This function runs before the planner computes its first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize

@@ -45,8 +45,7 @@ impl IntervalProblem {
 impl Bound {
     /// Computes the lower bound for a timeline.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers for each alignment. The function runs before the first plan, which is always
-    // completed.
+    // buffers for each alignment. This function runs before the planner computes its first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -99,7 +98,7 @@ impl HappensBeforeProblem {
 
 /// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
-// buffers. The function runs before the first plan, which is always completed.
+// buffers. This function runs before the planner computes its first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

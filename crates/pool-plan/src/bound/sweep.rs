@@ -7,7 +7,7 @@ use crate::timeline::Timeline;
 /// items of weight 0. If several sections share the largest sum, the function selects the first
 /// one.
 // Uncounted: the loop needs no counter because the function makes only one pass over the sections.
-// The function runs before the first plan, which is always completed.
+// This function runs before the planner computes its first plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
     let most = totals.iter().copied().max().unwrap_or(0);
@@ -18,8 +18,8 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
 /// Returns the buffers that are live at the time with the largest sum of `weights`. If the sum is
 /// largest at several times, the function selects the first one. `live_spans` returns the spans
 /// during which a buffer is live.
-// Uncounted: the loop needs no counter because the function sorts the events only once. The
-// function runs before the first plan, which is always completed.
+// Uncounted: the loop needs no counter because the function sorts the events only once. This
+// function runs before the planner computes its first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,

@@ -66,8 +66,8 @@ pub(super) fn place_by_start(
 
 /// Sorts an order's items by the first section in which each item is live. If an item's lifetime
 /// starts with a gap, its first section is later than the start of its lifetime.
-// Uncounted: the loop needs no counter because the function sorts the items only once. The function
-// runs before the first plan, which is always completed.
+// Uncounted: the loop needs no counter because the function sorts the items only once. This
+// function runs before the planner computes its first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -104,8 +104,8 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
     /// are never freed.
-    // Uncounted: the loop needs no counter because the function sorts the ranges only once. The
-    // function runs before the first plan, which is always completed.
+    // Uncounted: the loop needs no counter because the function sorts the ranges only once. This
+    // function runs before the planner computes its first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();

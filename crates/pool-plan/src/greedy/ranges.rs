@@ -117,7 +117,7 @@ impl FreeRange {
         self.pass_if(true, start, end);
     }
 
-    /// If `is_occupied` is `true`, informs the search that the addresses are occupied. The code is
+    /// Informs the search that the addresses are occupied if `is_occupied` is `true`. The code is
     /// written so that the compiler emits a single branch, whose condition is rarely true. If about
     /// half of the buffers in a long list are occupied, mispredicted branches would take more time
     /// than all other work.

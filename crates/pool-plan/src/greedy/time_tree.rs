@@ -42,7 +42,7 @@ impl TimeTree {
 
     /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the depth of the tree.
+    // one span. The placer already counts the tree's depth.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -81,7 +81,7 @@ impl TimeTree {
 
     /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the depth of the tree.
+    // one span. The placer already counts the tree's depth.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

@@ -21,7 +21,7 @@ pub(super) struct Instance<'a> {
 impl<'a> Instance<'a> {
     /// Divides a problem's time into sections.
     // Uncounted: the loop needs no counter because the function makes only a few passes over the
-    // buffers. The function runs before the first plan, which is always completed.
+    // buffers. This function runs before the planner computes its first plan.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();

@@ -275,7 +275,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the lower bound that follows from prices, using integer arithmetic.
+/// Uses integer arithmetic to compute the lower bound that follows from the given prices.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

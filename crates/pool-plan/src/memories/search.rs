@@ -49,7 +49,7 @@ impl<'a> Assignment<'a> {
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
-    // buffers. The function runs before the first plan, which is always completed.
+    // buffers. This function runs before the planner computes its first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();

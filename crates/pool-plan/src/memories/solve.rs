@@ -87,8 +87,7 @@ impl MemoryProblem {
 /// Returns an error if the buffers that are live at the same time exceed the total capacity of
 /// their permitted memories.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
-// buffers for each set of memories. The function runs before the first plan, which is always
-// completed.
+// buffers for each set of memories. This function runs before the planner computes its first plan.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -225,8 +224,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Computes a plan by assigning all buffers to memories, based only on the live bytes, before
-    /// any memory is packed.
+    /// Assigns all buffers to memories based only on their live bytes, then packs each memory.
     fn assign_greedily(&mut self) -> Result<(), PlanError> {
         let mut caps = self.capacities();
         for _ in 0..TIGHTENINGS {

@@ -12,15 +12,15 @@
 //! The search never misses a plan. Among all plans that are consistent with a vertex, consider the
 //! plan with the smallest sum of offsets. Assume that none of the items that can begin at the floor
 //! actually begins there. Under this assumption, each item that can begin at the floor rests on
-//! another item. An item that rests on nothing could be moved down. If some plan is consistent with
-//! a vertex, some plan is therefore also consistent with one of its children.
+//! another item. An item that rests on nothing could be moved down. Any vertex that is consistent
+//! with some plan therefore has a child that is also consistent with some plan.
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
 //! the search may choose any section. This freedom is the advantage of a niche search over one that
 //! places items in order of their offsets. The niche search focuses on the sections that have
 //! failed most often (weighted degrees, Boussemart et al. 2004). This focus avoids repeating these
-//! sections' failures for each arrangement of distant sections. The search restarts with other
+//! sections' failures for each arrangement of distant sections. The search restarts with different
 //! preferences after a number of dead ends, and this number increases with each restart. Failure
 //! weights are retained for a number of restarts and then reset.
 
@@ -166,7 +166,7 @@ impl<'a> NicheSearch<'a> {
         search
     }
 
-    /// Restarts the search at the root with other preferences.
+    /// Restarts the search at the root with different preferences.
     fn restart(&mut self) {
         self.skyline.undo(self.root);
         self.path.clear();
