@@ -90,7 +90,7 @@ impl BitMatrix {
     }
 }
 
-/// A range of a matrix's columns.
+/// A range of columns in a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
     /// The index of the part's first word within each row.

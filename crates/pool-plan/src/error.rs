@@ -272,7 +272,7 @@ pub enum PlanError {
         /// `true` if an exhaustive search proved that no plan exists.
         proved: bool,
     },
-    /// The tolerance is below 1, or is not a number.
+    /// The tolerance is less than 1 or is not a number.
     #[error("the tolerance {tolerance} is invalid: set a tolerance of at least 1")]
     BadTolerance {
         /// The tolerance that was given.

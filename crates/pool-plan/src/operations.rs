@@ -36,7 +36,7 @@ impl Operations {
         self.named.partition_point(|&other| other < operation)
     }
 
-    /// Returns the number of an operation, given its index.
+    /// Returns the number of the operation with the given index.
     pub(crate) fn number(&self, index: usize) -> usize {
         self.named[index]
     }

@@ -6,7 +6,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Creates the generator for one of a round's tasks.
+    /// Creates the random number generator for one task in a round.
     pub(crate) fn new(seed: u64, round: u64, task: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ round;

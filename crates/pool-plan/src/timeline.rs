@@ -160,7 +160,7 @@ impl Timeline {
         Some(ranks)
     }
 
-    /// Returns the items live in a section.
+    /// Returns the items that are live in a section.
     // Uncounted: the loop needs no counter because the function makes only one pass over the spans.
     // This function runs before the planner computes its first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
@@ -180,7 +180,7 @@ impl Timeline {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// Returns the total number of all items' spans.
+    /// Returns the number of spans across all items.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }

@@ -11,7 +11,7 @@ use crate::tasks;
 /// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
-/// A range of a square matrix's rows.
+/// A range of rows in a square matrix.
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,

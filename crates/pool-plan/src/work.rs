@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
 pub(crate) struct Work(Cell<u64>);
 
 impl Work {
-    /// Returns the number of passes counted.
+    /// Returns the number of passes counted so far.
     pub(crate) fn done(&self) -> u64 {
         self.0.get()
     }

@@ -75,8 +75,8 @@ mod tests {
     use super::{Transport, heaviest, maximal};
     use crate::bits::BitMatrix;
 
-    /// Generates a random partial order and random weights. Each element may precede only elements
-    /// with higher numbers.
+    /// Generates a random partial order and random weights. An element may precede only
+    /// higher-numbered elements.
     fn orders() -> impl Strategy<Value = (BitMatrix, Vec<u64>)> {
         (2..70_usize, 0..3_usize).prop_flat_map(|(count, density)| {
             let pairs = prop::collection::vec((0..count, 0..count), 0..count << density);

@@ -92,7 +92,7 @@ impl Recipe {
     }
 
     /// If this recipe breaks the last tie by name, returns a copy that breaks it by position
-    /// instead. Returns `None` for all other recipes.
+    /// instead. Returns `None` for any other recipe.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Position, ..*self })
     }

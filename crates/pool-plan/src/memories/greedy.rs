@@ -37,11 +37,11 @@ pub(super) enum Rule {
     First,
     /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,
-    /// Selects the memory that increases the plan's cost the least. If several memories are equally
-    /// good, the rule selects the first one.
+    /// Selects the memory for which the plan's cost increases the least. If several memories are
+    /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory that increases the plan's cost the least. If several memories are equally
-    /// good, the rule selects the memory that gives the buffer the lowest end offset.
+    /// Selects the memory for which the plan's cost increases the least. If several memories are
+    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }
 

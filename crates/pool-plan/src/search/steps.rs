@@ -1,7 +1,7 @@
 //! The exact searches' common interface. Each search is a state machine that runs for a given
 //! number of steps at a time.
 
-/// The state of a search for a plan within its capacity.
+/// The state of a search for a plan within a given capacity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// The search found a plan within the capacity.
@@ -29,7 +29,7 @@ pub(crate) trait Steps {
     /// Returns the capacity within which the plan must fit.
     fn capacity(&self) -> u64;
 
-    /// Returns the number of placements tried by the search.
+    /// Returns the number of placements that the search has tried.
     fn steps(&self) -> u64;
 
     /// Returns the number of items and sections that the search has read so far. The running time

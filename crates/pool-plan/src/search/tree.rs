@@ -63,7 +63,7 @@ pub(crate) struct Search<'a> {
     parts: Vec<Subproblem>,
     offsets: Vec<u64>,
     outcome: Outcome,
-    /// The number of placements tried by the search.
+    /// The number of placements that the search has tried.
     steps: u64,
     /// For each section of the most recently split part, the index of the piece that contains it.
     pieces: Vec<u32>,

@@ -144,7 +144,7 @@ fn check_sharing(
     Err(Violation::Unordered { first, second })
 }
 
-/// The placed buffers, sorted by their first bytes.
+/// The placed buffers, sorted by the offsets of their first bytes.
 struct ByStart {
     /// Each buffer's byte range and its position in the original list.
     ranges: Vec<(Range, usize)>,
@@ -170,7 +170,7 @@ impl ByStart {
     }
 }
 
-/// The `Full` edges, stored in reverse.
+/// The `Full` edges, with their directions reversed.
 struct Edges {
     /// All operations that are endpoints of edges, in ascending order.
     joined: Vec<usize>,

@@ -5,7 +5,7 @@
 //! At each vertex, the search selects one section and its floor, which is the lowest offset of the
 //! section's unplaced items. The floor is a niche of the skyline. Algorithms for strip packing use
 //! such niches to check vertical positions (Côté, Dell'Amico, and Iori 2014). The search tries to
-//! place each of the items that can begin at the floor. As the last option, the search leaves the
+//! place each of the items that can begin at the floor. As a last option, the search leaves the
 //! floor empty. If the floor stays empty, each item that could begin at the floor must rest on
 //! another unplaced item.
 //!
@@ -124,7 +124,7 @@ pub(crate) struct NicheSearch<'a> {
     patience: f64,
     /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
-    /// The number of placements tried by the search.
+    /// The number of placements that the search has tried.
     steps: u64,
     /// For each item, the lowest top of its sections, and the value of `choices` when that top was
     /// computed.
