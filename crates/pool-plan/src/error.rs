@@ -275,7 +275,7 @@ pub enum PlanError {
     /// The tolerance is less than 1 or is not a number.
     #[error("the tolerance {tolerance} is invalid: set a tolerance of at least 1")]
     BadTolerance {
-        /// The tolerance that was given.
+        /// The given tolerance.
         tolerance: f64,
     },
     /// A record's text does not follow the record format.

@@ -90,8 +90,8 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // The number of overlapping spans is the number of spans that begin before this span ends,
-        // minus the number that end before it begins. One more is subtracted because the span
+        // The number of overlapping spans is the number of spans that begin before the given span
+        // ends, minus the number that end before it begins. One more is subtracted because the span
         // itself is also counted.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()

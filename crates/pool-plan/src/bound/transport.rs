@@ -1,5 +1,5 @@
-//! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
-//! level graphs (Dinic 1970), without recursion.
+//! Computes the maximum flow from each element to later elements. The algorithm finds blocking
+//! flows on level graphs (Dinic 1970), without recursion.
 //!
 //! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
 //! leads from each element to every later element. The relation's bits represent the edges, so only

@@ -5,9 +5,9 @@ use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The size of the largest problem for which each heuristic computes a second plan, in buffers. The
-/// second plan breaks ties by name. For larger problems, ties are broken only by the items'
-/// positions in the problem.
+/// The largest number of buffers for which each heuristic computes a second plan. The second plan
+/// breaks ties by name. For larger problems, ties are broken only by the items' positions in the
+/// problem.
 const MOST_NAMED: usize = 1 << 12;
 
 /// An order of the items, and the rule that selects a free range for each item.
