@@ -33,8 +33,8 @@ const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, finding them takes most of
-/// the time until the first plan.
+/// value is added if all buffers conflict. If there are many conflicts, handling them takes most
+/// of the time until the first plan.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
 /// The interval between the order relation's rows that are sampled to estimate the share of
 /// conflicting pairs.
