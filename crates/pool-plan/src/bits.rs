@@ -23,7 +23,7 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets the matrix to zeros, reusing its allocation if it is large enough. All zeros are
+    /// Sets all bits to 0, reusing the matrix's allocation if it is large enough. All zeros are
     /// written explicitly. Reading a page before writing to it causes a second page fault, which
     /// blocks all threads.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
@@ -32,8 +32,8 @@ impl BitMatrix {
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns the number of threads to start if each thread changes a part of the matrix. The
-    /// number is at most `threads`.
+    /// Returns the number of threads to start when each thread changes a separate part of the
+    /// matrix. The number is at most `threads`.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -43,12 +43,12 @@ impl BitMatrix {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);
     }
 
-    /// Returns the words that store a row.
+    /// Returns the words that store the given row.
     pub(crate) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Returns the words that store a row, as a mutable slice.
+    /// Returns the words that store the given row, as a mutable slice.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
@@ -90,7 +90,7 @@ impl BitMatrix {
     }
 }
 
-/// A range of a matrix's columns.
+/// A range of columns in a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
     /// The index of the part's first word within each row.

@@ -15,7 +15,7 @@ pub enum PlanError {
     /// The problem has no buffers.
     #[error("the problem has no buffers: add at least one buffer")]
     Empty,
-    /// A buffer's lifetime ends before or at the time it begins.
+    /// A buffer's lifetime does not end later than it begins.
     #[error(
         "the lifetime [{lower}, {upper}) of buffer {id} is empty or inverted: the end must be \
          greater than the start"
@@ -71,7 +71,7 @@ pub enum PlanError {
         id: String,
         /// The buffer's size in bytes.
         size: u64,
-        /// The total size of all preceding buffers in bytes.
+        /// The total size, in bytes, of all preceding buffers.
         sum: u64,
     },
     /// Two buffers have the same name.
@@ -100,7 +100,7 @@ pub enum PlanError {
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
     UnknownOperation {
-        /// The number of the nonexistent operation.
+        /// The nonexistent operation's number.
         operation: usize,
         /// The number of operations in the graph.
         operations: usize,
@@ -118,7 +118,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// A path of edges leads from one of a buffer's free markers to its alloc marker. No operation
-    /// could use this buffer, because it would be freed before being allocated.
+    /// could use this buffer because it would be freed before being allocated.
     #[error("operation {freed_by} frees buffer {id} before operation {allocated_by} allocates it")]
     FreedBeforeAllocated {
         /// The buffer's name.
@@ -137,7 +137,7 @@ pub enum PlanError {
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan fits within the capacity, because some buffers that are live at the same time exceed
+    /// No plan fits within the capacity because some buffers that are live at the same time exceed
     /// it.
     #[error(
         "no plan fits in {capacity} bytes, because {} buffers that are in use at the same time \
@@ -212,7 +212,7 @@ pub enum PlanError {
         /// The memory's name or index.
         memory: String,
     },
-    /// The costs are too large because a plan could cost more than `i64::MAX`.
+    /// A plan could cost more than `i64::MAX`, so the costs are too large.
     #[error(
         "the cost of memory {memory} is too high: {cost} per byte for {amount} bytes exceeds the \
          maximum of {}",
@@ -249,7 +249,7 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// A time when all of these buffers are live.
+        /// A time at which all of these buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,
@@ -272,10 +272,10 @@ pub enum PlanError {
         /// `true` if an exhaustive search proved that no plan exists.
         proved: bool,
     },
-    /// The tolerance is below 1, or is not a number.
+    /// The tolerance is less than 1 or is not a number.
     #[error("the tolerance {tolerance} is invalid: set a tolerance of at least 1")]
     BadTolerance {
-        /// The tolerance that was given.
+        /// The given tolerance.
         tolerance: f64,
     },
     /// A record's text does not follow the record format.
@@ -302,7 +302,7 @@ pub enum PlanError {
 }
 
 /// Returns an error and its sources on one line, in the form `error: source: source`. The `Display`
-/// implementations of this crate's errors print only the error itself, without its sources.
+/// implementations of this crate's errors print only the error itself and omit its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

@@ -9,7 +9,8 @@ pub enum EdgeKind {
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
-    /// launch, launch order). A programmatic edge does not order memory accesses.
+    /// launch, launch order). A programmatic edge does not establish an order between memory
+    /// accesses.
     Programmatic,
 }
 
@@ -59,7 +60,7 @@ pub enum Role {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
     /// The buffer's name, which must be unique in the problem. If the name is empty, messages show
-    /// the buffer's index, such as `#7`.
+    /// the buffer's index instead, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The buffer's size in bytes.
@@ -70,13 +71,14 @@ pub struct GraphBuffer {
     /// The buffer's fixed offset, or `None` if the planner may choose the offset.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Each use of the buffer is either this operation or an operation after it.
+    /// The alloc marker. Every operation that uses the buffer is either this operation or a later
+    /// one.
     ///
     /// If a stream waits for events, memory may become available between two of its operations.
     /// Represent the wait as an additional operation in the graph.
     pub allocated_by: usize,
-    /// The free markers. Each use of the buffer is either one of these operations or an operation
-    /// before one of them.
+    /// The free markers. Every operation that uses the buffer is either one of these operations or
+    /// precedes one of them.
     ///
     /// A buffer without free markers is in use until the graph ends. A buffer without free markers
     /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. A problem

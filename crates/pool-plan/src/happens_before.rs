@@ -1,5 +1,5 @@
-//! The happens-before problem. In this problem, the operations of an acyclic graph use buffers on
-//! any number of streams.
+//! The happens-before problem. In this problem, an acyclic graph's operations use buffers on any
+//! number of streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -93,8 +93,8 @@ impl HappensBeforeProblem {
     /// two buffers in `witness` may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
-    /// validator computes the bound independently of the solver, from the sizes, the padding that
-    /// alignments require between the buffers, and the fixed offsets.
+    /// validator computes the bound independently of the solver. The bound follows from the sizes,
+    /// the fixed offsets, and the padding that alignments require.
     ///
     /// # Errors
     /// Fails if `witness` contains an index that belongs to no buffer, the same index twice, or two
@@ -123,7 +123,7 @@ impl HappensBeforeProblem {
         &self.edges
     }
 
-    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
+    /// Returns the buffers. A plan's offsets are in the same order as the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[GraphBuffer] {
         &self.buffers
@@ -144,7 +144,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// This type's error text contains all sources of the error, because a serde format can report
+    /// This type's error text contains all sources of the error because a serde format can report
     /// an error only as text.
     type Error = String;
 

@@ -42,7 +42,7 @@ pub enum GreedyOrder {
     /// time reversed.
     End,
     /// The buffers that are live at the time with the most live bytes come first, in descending
-    /// order of size. This is the order that `TFLite` calls greedy by breadth.
+    /// order of size. `TFLite` calls this order greedy by breadth.
     Breadth,
 }
 

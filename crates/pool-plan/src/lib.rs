@@ -8,9 +8,9 @@
 //! solution to an interval or happens-before problem is a [`Plan`]. A plan contains an offset for
 //! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
-//! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
-//! a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], whose lower bound
-//! is proved by prices per byte.
+//! In a [`MemoryProblem`], buffers with known lifetimes are distributed over several memories, each
+//! with a capacity and a cost. The solution to a memory problem is a [`MemoryPlan`], which contains
+//! the prices per byte that prove its lower bound.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -28,8 +28,8 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! The repository's `docs/planner.md` file describes the algorithms and their sources, and compares
-//! the results with other planners' results.
+//! `docs/planner.md` in the repository describes the algorithms and their sources, and compares
+//! their results with those of other planners.
 //!
 //! No feature is enabled by default, so the only default dependency is `thiserror`. The
 //! `pool-plan-cli` crate provides the `pool-plan` command, and the `pool-replay` crate reads CSV

@@ -64,8 +64,8 @@ pub(crate) fn check_intervals(
 
 /// Returns an error if the buffers' sizes and offsets would overflow the solvers' arithmetic.
 ///
-/// In the worst plan that a solver can compute, all buffers are stacked on top of each other and on
-/// top of the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and
+/// In the worst plan that a solver can compute, all buffers are stacked on top of each other, above
+/// the highest fixed buffer. Each buffer may also need padding. If the sum of all sizes and
 /// paddings fits in the integer type, later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,

@@ -1,7 +1,7 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
-//! after the alloc marker and before a free marker, so a buffer with reversed markers could never
-//! be used. A problem with a free marker that precedes its alloc marker is rejected, because the
-//! markers must be wrong.
+//! after its alloc marker and before a free marker. A buffer with reversed markers could therefore
+//! never be used. A problem with a free marker that precedes its alloc marker is rejected because
+//! the markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};

@@ -75,10 +75,10 @@ pub struct Placement {
 }
 
 /// The price of each byte that is live in a given memory at a given time. A list of prices serves
-/// as the witness of a bound.
+/// as the witness for a bound.
 ///
-/// For any prices, a plan's cost is at least the sum of all buffers' minimum costs. A buffer's
-/// minimum cost is its lowest cost in any of its permitted memories. The cost of a buffer in a
+/// For any set of prices, a plan's cost is at least the sum of all buffers' minimum costs. A
+/// buffer's minimum cost is its lowest cost in any of its permitted memories. A buffer's cost in a
 /// memory is its traffic cost plus its size times the sum of the prices over its lifetime. A
 /// memory's prices may add up to more than its cost per byte. If the sum exceeds the cost per byte,
 /// the bound is reduced by the excess multiplied by the memory's capacity. If a memory has no

@@ -24,7 +24,7 @@ pub struct Options {
     pub tolerance: f64,
     /// The seed for all of the solver's random choices.
     pub seed: u64,
-    /// The number of threads used by the search.
+    /// The number of threads that the search uses.
     pub threads: usize,
 }
 
@@ -83,7 +83,7 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// Creates a monitor for a planner that has not started.
+    /// Creates a monitor for a planner that has not started yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Monitor {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the planner was asked to stop.
+    /// Returns `true` if the planner has been asked to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
@@ -117,7 +117,7 @@ impl Monitor {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// Returns the number of placements tried by the search.
+    /// Returns the number of placements that the search has tried.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use crate::adjacency::index;
 use crate::timeline::Timeline;
 
-/// The number of spans in a block, and the number of blocks in a block of the next level.
+/// The number of spans in a block, which is also the number of blocks in each block one level
+/// higher.
 const BLOCK: usize = 16;
 
 /// A timeline's spans, sorted by their first sections.
@@ -23,8 +24,8 @@ pub(crate) struct Overlaps<'a> {
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// The position of each timeline span in the sorted list of spans. The position is 0 for a span
-    /// whose item has size 0.
+    /// The position of each of the timeline's spans in the sorted list of spans. The position is 0
+    /// for a span whose item has size 0.
     places: Vec<u32>,
     /// For each span, the exclusive end of its section range.
     uppers: Vec<u32>,
@@ -140,7 +141,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Appends all items that overlap the given item. An overlapping item may be appended twice.
-    // Uncounted: the loop needs no counter because a repair counts the items found.
+    // Uncounted: the loop needs no counter because a repair counts the items that it finds.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));

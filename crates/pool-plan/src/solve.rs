@@ -33,11 +33,11 @@ const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 /// The estimated time until a graph's first plan is computed, as a multiple of the time for
 /// computing the order relation. The first value applies if no buffers conflict, and the second
-/// value is added if all buffers conflict. If there are many conflicts, most of the time until the
-/// first plan is spent on them.
+/// value is added if all buffers conflict. If there are many conflicts, handling them takes most
+/// of the time until the first plan.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The interval between the sampled rows of the order relation, from which the share of conflicting
-/// pairs is estimated.
+/// The interval between the order relation's rows that are sampled to estimate the share of
+/// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
@@ -135,7 +135,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem with its timeline and other inputs to the portfolio.
+/// An interval problem, along with its timeline and the other inputs to the portfolio.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -277,8 +277,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Computes the lower bound within half of the budget that remains after the first plan. The
-    /// remaining budget is reserved for planning.
+    /// Computes the lower bound in at most half of the budget that remains after the first plan.
+    /// The remaining budget is reserved for planning.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -302,8 +302,8 @@ struct Positions {
 }
 
 impl Positions {
-    /// Computes a topological order of a graph's operations. A topological order exists because no
-    /// problem that contains a cycle can be created.
+    /// Computes a topological order of a graph's operations. A topological order exists because a
+    /// problem that contains a cycle cannot be created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());

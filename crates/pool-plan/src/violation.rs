@@ -1,8 +1,8 @@
-//! The reasons why the validator rejects a plan, with the relevant numbers.
+//! The reasons for rejecting a plan, with the relevant numbers.
 
 use thiserror::Error;
 
-/// The reason why a list of offsets is not a valid plan, or why a witness does not prove a lower
+/// The reason that a list of offsets is not a valid plan, or that a witness does not prove a lower
 /// bound. A violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub enum Violation {
         first: usize,
         /// The buffer that becomes live later.
         second: usize,
-        /// A time when both buffers are live.
+        /// A time at which both buffers are live.
         time: i64,
     },
     /// Two buffers share bytes, although neither is ordered before the other.

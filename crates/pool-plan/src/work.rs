@@ -1,9 +1,9 @@
-//! Counters of loop passes, and the clock that limits a loop's work.
+//! Loop-pass counters, and the clock that limits a loop's work.
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
 //! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The search's result depends only on the number of passes, and never on the clock. The
+//! The search's result depends only on the number of passes and never on the clock. The
 //! `every_loop_is_counted` test in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
@@ -30,7 +30,7 @@ impl Limit<'_> {
     }
 }
 
-/// A counter of loop passes that also checks the clock regularly.
+/// A loop-pass counter that also checks the clock regularly.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
     /// The number of passes since the last clock check.
@@ -65,12 +65,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A counter of loop passes that does not check the clock.
+/// A loop-pass counter that does not check the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Cell<u64>);
 
 impl Work {
-    /// Returns the number of passes counted.
+    /// Returns the number of passes counted so far.
     pub(crate) fn done(&self) -> u64 {
         self.0.get()
     }

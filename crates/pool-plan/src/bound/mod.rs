@@ -1,8 +1,9 @@
 //! Exact lower bounds on the peak, each with the buffers that prove the bound.
 //!
-//! The lower bound is the total size of a set of mutually conflicting buffers, found with an exact
-//! algorithm. In an interval problem, the set is the heaviest set of buffers that are live at the
-//! same time. In a graph, the set is the heaviest set of mutually unordered buffers (an antichain).
+//! The lower bound is the total size of a set of mutually conflicting buffers. An exact algorithm
+//! finds this set. In an interval problem, the set is the heaviest set of buffers that are live at
+//! the same time. In a graph, the set is the heaviest set of mutually unordered buffers (an
+//! antichain).
 //!
 //! If all buffers in the set have at least a given alignment, padding follows each buffer except
 //! the topmost one. A second bound is therefore computed with the buffers' padded sizes, minus the
@@ -43,8 +44,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: the loop needs no counter because it runs before the first plan is computed and
-    // makes only a few passes over the buffers for each alignment.
+    // Uncounted: the loop needs no counter because the function makes only a few passes over the
+    // buffers for each alignment. This function runs before the planner computes its first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -62,16 +63,16 @@ impl HappensBeforeProblem {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but accepts the relation as an
+    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but takes the relation as an
     /// argument. For each buffer, the relation lists all buffers that begin after the last use of
     /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. The result is then based on the total size of the buffers that are live at the
-    /// same time in one order of the operations. The result also includes other buffers that are
-    /// unordered relative to those live buffers. `lifetimes` contains the buffers' lifetimes in one
-    /// order of the operations. If two buffers are live at the same time in some order, neither of
-    /// them precedes the other.
+    /// exact bound. In that case, the result is based on the total size of the buffers that are
+    /// live at the same time in one order of the operations. The total also includes other buffers
+    /// that are unordered relative to those live buffers. `lifetimes` contains the buffers'
+    /// lifetimes for one order of the operations. If two buffers are live at the same time in some
+    /// order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -96,8 +97,8 @@ impl HappensBeforeProblem {
 }
 
 /// Returns the highest bound that can be proved from sets of conflicting buffers and fixed offsets.
-// Uncounted: the loop needs no counter because it runs before the first plan is computed and makes
-// only a few passes over the buffers.
+// Uncounted: the loop needs no counter because the function makes only a few passes over the
+// buffers. This function runs before the planner computes its first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

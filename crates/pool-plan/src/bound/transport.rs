@@ -1,5 +1,5 @@
-//! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
-//! level graphs (Dinic 1970), without recursion.
+//! Computes the maximum flow from each element to later elements. The algorithm finds blocking
+//! flows on level graphs (Dinic 1970), without recursion.
 //!
 //! Each element can both send and receive flow up to its weight. An edge of unlimited capacity
 //! leads from each element to every later element. The relation's bits represent the edges, so only
@@ -48,10 +48,10 @@ impl<'a> Transport<'a> {
     /// showed that paths become longer in each round, so the number of rounds never exceeds the
     /// number of elements.)
     ///
-    /// Returns two lists with one entry per element. An entry of the first list is `true` if the
-    /// element could send more flow to a receiver with demand. An entry of the second list is
+    /// Returns two lists with one entry per element. An entry in the first list is `true` if the
+    /// element could send more flow to a receiver with demand. An entry in the second list is
     /// `true` if the element could receive more flow from a sender with supply. Returns `None` if
-    /// `is_needed` returned `false` before the computation ended.
+    /// `is_needed` returns `false` before the computation ends.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -71,7 +71,7 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first level that contains a receiver with remaining demand.
+    /// Returns the levels up to the first one that contains a receiver with remaining demand.
     // Uncounted: the loop needs no counter because the function makes only one pass over the rows.
     // `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
@@ -110,8 +110,9 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path through consecutive levels, until `is_needed` returns `false`.
     ///
-    /// The loop terminates because each iteration does one of three things. Each thing in the
-    /// following list can happen only a finite number of times before the next thing must happen:
+    /// The loop terminates because each iteration makes one of three kinds of progress. Each kind
+    /// in the following list can happen only a finite number of times before the next kind must
+    /// happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or the search continues with the receiver's next sender. Neither
@@ -185,8 +186,8 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
-    /// at the first step that cannot carry more.
+    /// Sends as much flow as possible along a path from `first` to `last`. The path is truncated at
+    /// the first step that cannot carry more flow.
     // Uncounted: the loop needs no counter because the function reads only the steps of one path.
     // `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
@@ -206,7 +207,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Returns the amounts of flow that each element sends and receives. Returns `None` if the flow
-    /// uses an edge that is not in the relation.
+    /// uses an edge that is missing from the relation.
     #[cfg(test)]
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // elements.

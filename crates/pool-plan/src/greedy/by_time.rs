@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 use crate::work::Watch;
 
 /// The maximum average number of neighbors per buffer for which placing by neighbors is faster than
-/// using a tree over time.
+/// using a time tree.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
 /// A greedy placer that handles one timeline and reuses its memory for each plan.
@@ -41,7 +41,7 @@ impl<'a> TimelinePlacer<'a> {
         Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
 
-    /// Places items by querying a tree over time. See [`Placer::place_while`].
+    /// Places items by querying a time tree. See [`Placer::place_while`].
     fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));

@@ -1,10 +1,10 @@
-//! A tree over time that finds the addresses occupied during a time span.
+//! A tree over time, used to find the addresses that are occupied during a time span.
 //!
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
 //! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
-//! sets of all vertices above them. A query reads both sets of the vertices that cover its span,
-//! and the `spanning` sets of the vertices above them. The sets merge adjacent ranges, so tightly
-//! packed buffers need little memory in the tree.
+//! sets of all vertices above those that cover its lifetime. A query reads both sets of each vertex
+//! that covers the query's span, and only the `spanning` sets of the vertices above. The sets merge
+//! adjacent ranges, so tightly packed buffers need little memory in the tree.
 
 use super::ranges::Ranges;
 use super::union::Union;
@@ -15,7 +15,7 @@ pub(crate) struct TimeTree {
     leaves: usize,
     /// For each vertex, the ranges occupied during its entire time span.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that some buffer occupies during part of its time span.
+    /// For each vertex, the ranges that are occupied during at least part of its time span.
     within: Vec<Ranges>,
 }
 
@@ -42,7 +42,7 @@ impl TimeTree {
 
     /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the depth of the tree.
+    // one span. The placer already counts the tree's depth.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -81,7 +81,7 @@ impl TimeTree {
 
     /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
     // Uncounted: the loop needs no counter because the function visits only the vertices that cover
-    // one span. The placer already counts the depth of the tree.
+    // one span. The placer already counts the tree's depth.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

@@ -13,7 +13,7 @@ use super::instance::Instance;
 use super::packing::{Effort, Packed, Standing};
 use super::prices::Proof;
 
-/// The maximum number of buffers that the search supports, because it stores a set of buffers in
+/// The maximum number of buffers that the search supports. The search stores each set of buffers in
 /// one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
 /// The maximum number of packed memories in the cache.
@@ -33,7 +33,7 @@ pub(super) struct Search<'a> {
     /// For each position in the order, the lowest possible total cost of the buffers from that
     /// position on.
     asked_after: Vec<i128>,
-    /// For each memory, an earlier memory that can replace it, if there is one. The earlier memory
+    /// For each memory, an earlier memory that can replace it, if one exists. The earlier memory
     /// has the same capacity and costs, and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
@@ -94,7 +94,7 @@ impl<'a> Search<'a> {
     }
 
     /// Runs the search. Returns a lower bound on the cost of every plan, or `u64::MAX` if no plan
-    /// exists. Returns `None` if the search was cut short.
+    /// exists. Returns `None` if the search is cut short.
     ///
     /// # Errors
     /// Returns the same errors as the planner that packs a single memory.

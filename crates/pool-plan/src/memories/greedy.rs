@@ -7,8 +7,8 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers in a problem that uses greedy placement. The running time of
-/// greedy placement grows quadratically with the number of buffers.
+/// The largest number of buffers for which greedy placement is used. The running time of greedy
+/// placement is quadratic in the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which the buffers are placed.
@@ -37,11 +37,11 @@ pub(super) enum Rule {
     First,
     /// Selects the memory with the lowest cost per byte, including the cost of traffic.
     Cheapest,
-    /// Selects the memory that increases the plan's cost the least. If several memories are equally
-    /// good, the rule selects the first one.
+    /// Selects the memory for which the plan's cost increases the least. If several memories are
+    /// equally good, the rule selects the first one.
     Least,
-    /// Selects the memory that increases the plan's cost the least. If several memories are equally
-    /// good, the rule selects the memory that gives the buffer the lowest end offset.
+    /// Selects the memory for which the plan's cost increases the least. If several memories are
+    /// equally good, the rule selects the memory that gives the buffer the lowest end offset.
     Lowest,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
 }
 
 /// Places the buffers with fixed offsets, then all other buffers in the given order. Returns `None`
-/// if there is no room for a buffer, or if `watch` stopped the computation.
+/// if there is no room for a buffer, or if `watch` stops the computation.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],

@@ -19,8 +19,7 @@ pub struct MemoryPlan {
 pub struct MemoryCertificate {
     /// Each memory's peak, which is the offset just past its highest used byte.
     pub peaks: Vec<u64>,
-    /// The plan's cost, which is the cost of all memories' bytes plus the cost of all buffers'
-    /// traffic.
+    /// The plan's cost, which is the total cost of all memories' bytes and all buffers' traffic.
     pub cost: u64,
     /// The lower bound on the cost, computed from `prices`.
     pub bound: u64,

@@ -11,13 +11,13 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// A planning problem with several memories and with buffers that have lifetimes. A plan places
-/// each buffer in one of the memories. Two buffers may share bytes if they are never live at the
-/// same time.
+/// The problem of placing buffers with known lifetimes in several memories. A plan places each
+/// buffer in one of the memories. Two buffers may share bytes if they are never live at the same
+/// time.
 ///
 /// A plan's cost is the total cost of its memories plus the total cost of its buffers. A memory's
-/// cost is its cost per byte times the end of its highest buffer. A buffer's cost is its traffic
-/// times its memory's traffic cost.
+/// cost is its cost per byte times the end offset of its highest buffer. A buffer's cost is the
+/// buffer's traffic times the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -80,9 +80,9 @@ impl MemoryProblem {
         Ok(Self { memories, buffers })
     }
 
-    /// Checks a plan and returns its cost. The function checks the placements against the
-    /// lifetimes, memories, and capacities. The function also checks the stated cost and peaks, and
-    /// the bound that follows from the prices.
+    /// Checks a plan and returns its cost. This function checks the placements against the
+    /// lifetimes, memories, and capacities. This function also checks the stated cost and peaks,
+    /// and the bound that follows from the prices.
     ///
     /// # Errors
     /// Returns the first violation of the problem's constraints or of the certificate.
@@ -118,7 +118,7 @@ impl MemoryProblem {
         &self.memories
     }
 
-    /// Returns the buffers. A plan lists its placements in the order of the returned slice.
+    /// Returns the buffers. A plan's placements are in the same order as the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[MemoryBuffer] {
         &self.buffers
@@ -172,7 +172,7 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all of
+    // For each memory, the end of the highest buffer that is fixed in it. In the worst case, all of
     // a memory's other buffers lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
@@ -295,7 +295,7 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// This type's error text contains all sources of the error, because a serde format can
+        /// This type's error text contains all sources of the error because a serde format can
         /// report an error only as text.
         type Error = String;
 

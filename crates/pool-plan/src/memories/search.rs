@@ -1,6 +1,6 @@
-//! Local search over assignments of buffers to memories. A move assigns a buffer to another memory
-//! or swaps the memories of two buffers. An assignment's cost is estimated from the live bytes in
-//! each memory.
+//! Local search over assignments of buffers to memories. A move assigns a buffer to a different
+//! memory or swaps the memories of two buffers. An assignment's cost is estimated from the live
+//! bytes in each memory.
 
 use crate::random::Random;
 use crate::work::Limit;
@@ -24,7 +24,7 @@ pub(super) struct Assignment<'a> {
     movable: Vec<usize>,
 }
 
-/// The key for comparing assignments. The key consists of the number of bytes beyond the
+/// The key for comparing assignments. The key consists of the total number of bytes beyond the
 /// capacities, followed by the cost.
 type Badness = (u64, u64);
 
@@ -48,8 +48,8 @@ impl<'a> Assignment<'a> {
 
     /// Creates a greedy assignment. The buffers are assigned in descending order of size, each to
     /// the memory that gives the best assignment.
-    // Uncounted: the loop needs no counter because the function runs before the first plan is
-    // computed and makes only one pass over the buffers.
+    // Uncounted: the loop needs no counter because the function makes only one pass over the
+    // buffers. This function runs before the planner computes its first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();
@@ -116,8 +116,8 @@ impl<'a> Assignment<'a> {
         self.take_back(&mut moved, 0);
     }
 
-    /// Moves a random buffer to another memory, and sometimes moves a second buffer in the opposite
-    /// direction.
+    /// Moves a random buffer to a different memory, and sometimes moves a second buffer in the
+    /// opposite direction.
     fn try_move(&mut self, random: &mut Random, moved: &mut Vec<(usize, usize)>) {
         let buffer = self.movable[random.below(self.movable.len())];
         let from = self.memory_of[buffer];
@@ -158,8 +158,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Adds a buffer to its memory's totals, or subtracts the buffer from them if `sign` is
-    /// negative.
+    /// Adds a buffer's bytes and traffic to the totals, or subtracts them if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // The sum of all sizes fits in an `i64`, so each size also fits.

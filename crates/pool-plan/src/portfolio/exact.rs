@@ -1,5 +1,5 @@
-//! A portfolio's exact searches. This module defines each search's capacity and duration, and the
-//! state that a search carries from round to round.
+//! A portfolio's exact searches. This module defines the capacity and duration of each search, and
+//! the state that a search carries from round to round.
 
 use std::sync::Mutex;
 
@@ -9,9 +9,9 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps that a search runs in each round if it continues in the next round.
+/// The number of steps per round for a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The number of steps that a niche search runs in the first round. The number of steps doubles
+/// The number of steps that a niche search takes in the first round. The number of steps doubles
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
@@ -24,19 +24,20 @@ const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// The number of steps taken by a search that restarts in each round. In each round, this number is
 /// multiplied by the next term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// The numbers of searches that restart in each round, for the goal and for an easier capacity.
+/// The number of searches that restart in each round for the goal, followed by the number for an
+/// easier capacity.
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps that a search runs between two clock checks.
+/// The number of search steps between two clock checks.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work that a search does between two clock checks, measured in items and sections. A search
+/// The amount of search work between two clock checks, measured in items and sections. A search
 /// runs for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The maximum work of a search in a round, measured in items and sections, for at most
-/// [`MANY_ITEMS`] items.
+/// The maximum work of a search in a round for at most [`MANY_ITEMS`] items, measured in items and
+/// sections.
 const MOST_WORK: u64 = 1 << 24;
-/// The maximum work of a search in a round, measured in items and sections, for more than
-/// [`MANY_ITEMS`] items. A search of a large problem rarely succeeds, so most of the time is
-/// reserved for repairs.
+/// The maximum work of a search in a round for more than [`MANY_ITEMS`] items, measured in items
+/// and sections. A search of a large problem rarely succeeds, so most of the time is reserved for
+/// repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// The maximum number of items for which the first round's exact searches finish within
 /// milliseconds.
@@ -50,8 +51,8 @@ pub(super) enum Searched {
     Plan(Vec<u64>),
     /// The search proved that no plan fits within a capacity.
     None { within: u64 },
-    /// The search has found no plan yet. For each section, the list contains the number of times
-    /// that its items did not fit within the capacity.
+    /// The search has found no plan yet. The list states how often each section's items did not fit
+    /// within the capacity.
     Failures(Vec<u64>),
 }
 
@@ -78,15 +79,16 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// The niche searches for the goal, one for each focus. A niche search is created when it first
-    /// runs. There are no niche searches if the sections are unordered or if there are many items.
+    /// The niche searches that aim for the goal, one for each focus. A niche search is created when
+    /// it first runs. There are no niche searches if the sections are unordered or if there are
+    /// many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// The capacity for which the continued searches try to find a plan.
     goal: Option<u64>,
-    /// The searches for the goal that make no random choices, one for each order of the items. A
-    /// search is created when it first runs, because creating it takes milliseconds if there are
-    /// many items.
+    /// The searches that aim for the goal without random choices, one for each item order. A search
+    /// is created when it first runs, because creating it takes milliseconds if there are many
+    /// items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to
@@ -121,7 +123,7 @@ impl<'a> Exact<'a> {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Prepares a round. If the searches find no plan for a long time, the method moves the easier
+    /// Prepares a round. If the searches find no plan for a long time, this method moves the easier
     /// capacity closer to the best peak.
     // Uncounted: the loop needs no counter because the function only creates three searches and
     // does not start them.
@@ -144,7 +146,7 @@ impl<'a> Exact<'a> {
         Capacities { goal, easier, is_given }
     }
 
-    /// Completes a round and slightly reduces the failure counts.
+    /// Completes a round and slightly reduces all failure counts.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
@@ -255,8 +257,8 @@ fn watched(
 }
 
 /// Returns the number of times that the durations of all searches and repairs are halved in a
-/// round. The first rounds are short because, when the problem is small, one of the many tasks
-/// usually solves it quickly.
+/// round. The first rounds are short because one of the many tasks usually solves a small problem
+/// quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }

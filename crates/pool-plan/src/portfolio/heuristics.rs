@@ -37,8 +37,8 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan that places the buffers in an earlier plan's order. Without an earlier
-    /// plan, the function returns the first recipe's plan. The first plan has no time limit.
+    /// Returns the plan that places the buffers in the order of an earlier plan. Without an earlier
+    /// plan, the function returns the first recipe's plan. No time limit applies to the first plan.
     /// `bound` is a lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
@@ -56,7 +56,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a given plan if it is better than the best plan so far. The function also tries a
+    /// Retains a given plan if it is better than the best plan so far. The function also tries a
     /// second plan. In this plan, each item is placed in the lowest free range, in the order of the
     /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
@@ -84,8 +84,9 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// A plan's computation is aborted as soon as the plan cannot beat the best plan so far. The
-    /// best plan therefore does not depend on how many plans are computed at the same time.
+    /// A plan's computation is aborted as soon as it is clear that the plan cannot beat the best
+    /// plan so far. The best plan therefore does not depend on how many plans are computed at the
+    /// same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -118,15 +119,15 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but
-    /// usually not the best. If the target is above the lower bound, a second recipe is always
+    /// Returns `true` if further recipes should be tried. The first recipe is the fastest, but it
+    /// is usually not the best. If the target is above the lower bound, a second recipe is always
     /// tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only if all
-    /// of its recipes were tried, whether they break the last tie by position or by name.
+    /// Returns the textbook heuristics that were not tried. A heuristic counts as tried only after
+    /// all of its recipes have been tried, including those that break the last tie by name.
     // Uncounted: the loop needs no counter because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
@@ -137,7 +138,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, the plan is identical to the plan that breaks ties by
+        // If no tie is broken by name, the plan is identical to the one that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
@@ -168,8 +169,8 @@ enum Made {
         /// The offset just past the highest byte that the plan uses.
         peak: u64,
     },
-    /// The plan's peak reached the given limit, or the plan would be the same as another plan.
+    /// The plan's peak reached the given limit, or the plan would duplicate another one.
     Higher,
-    /// The computation was aborted because the plan was no longer needed.
+    /// The computation was aborted because the plan is no longer needed.
     Stopped,
 }

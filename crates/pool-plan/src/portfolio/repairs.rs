@@ -8,9 +8,11 @@ use crate::random::Random;
 /// The number of conflicts that a repair checks between two clock checks. A repair runs for about a
 /// millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item that a repair spends on one capacity before it aims for another.
+/// The amount of work per item that a repair spends on one capacity before it aims for a different
+/// one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work that a repair spends on one capacity before it aims for another.
+/// The minimum amount of work that a repair spends on one capacity before it aims for a different
+/// one.
 const LEAST_PATIENCE: u64 = 1 << 18;
 /// The maximum number of times that the distance between the goal and the best peak is halved. The
 /// maximum number of halvings gives the easiest capacity.
@@ -60,7 +62,7 @@ impl<'a> Repairs<'a> {
     }
 
     /// Returns the best plan that the repairs find with the given amount of `work`. Returns `None`
-    /// if this plan is no better than the plan in `quest`.
+    /// if this plan is no better than the one in `quest`.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,

@@ -29,8 +29,8 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the unplaced items in a section. If a section contains no unplaced items, its floor
-/// and its top are `u64::MAX`.
+/// The state of the unplaced items in a section. If a section contains no unplaced items, both its
+/// floor and its top are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset of any unplaced item.
@@ -88,7 +88,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of the items and sections that have been read so far.
+    /// Returns the counter of the items and sections read so far.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -196,8 +196,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Undoes all but the first `kept` changes.
-    // Uncounted: the loop needs no counter because undoing a change takes as long as making it, and
-    // the change has already been counted.
+    // Uncounted: the loop needs no counter because undoing a change takes as long as making it,
+    // which has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -209,7 +209,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
-    /// is `true` and the unplaced items of the changed sections may still fit.
+    /// is `true` and the changed sections' unplaced items may still fit.
     // Uncounted: the loop needs no counter because the function reads only sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
@@ -282,7 +282,7 @@ impl<'a> Skyline<'a> {
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items with a lowest offset above `room` can make the stack of unplaced items too
+        // Only items whose lowest offset is above `room` can make the stack of unplaced items too
         // high.
         let Some(room) = self.capacity.checked_sub(self.unplaced.open()[section]) else {
             return false;

@@ -2,10 +2,9 @@
 //! bytes.
 //!
 //! Buffers that must not share bytes must lie one above the other. If all of these buffers have at
-//! least a given alignment, padding follows each buffer except the topmost one. Buffers that must
-//! not share bytes therefore need the sum of their padded sizes, minus the largest padding. The
-//! lower bound is computed for each alignment, from the buffers with that alignment or a larger
-//! one.
+//! least a given alignment, padding follows each buffer except the topmost one. Such buffers
+//! therefore need the sum of their padded sizes, minus the largest padding. The lower bound is
+//! computed for each alignment, from the buffers with that alignment or a larger one.
 
 /// The size, alignment, and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]
