@@ -65,8 +65,8 @@ pub trait BackendProbe: 'static {
 
     /// Waits until all earlier work has finished, then returns a shared view's elements.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
-    /// patterns. `read_shared` may read elements of all types, because the tests have written valid
-    /// elements.
+    /// patterns. `read_shared` may read elements of any type, because the tests have already
+    /// written valid values.
     fn read_shared<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with `elements`. The number of elements must equal the view's length.
@@ -81,8 +81,8 @@ pub trait BackendProbe: 'static {
     /// next wait, on the queue of the view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
-    /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
-    /// from the host are enqueued like other work.
+    /// the same as [`write`](Self::write). `write_later` can be identical to `write` if copies from
+    /// the host are enqueued like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }

@@ -722,9 +722,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// This cursor must have moved past `vector.memory`. The vector must hold the only view of its
-    /// memory, and that view must not be used after this call. The first `vector.length` elements
-    /// may be viewed again after this call. No other cursor of the pool may be used while this
-    /// cursor is in use.
+    /// memory, and that view must not be used after this call. However, the first
+    /// `vector.length` elements can be viewed again. No other cursor of the pool may be used while
+    /// this cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;

@@ -26,7 +26,7 @@ pub(super) struct Model {
     live: Vec<Range>,
     /// The open pools. The last pool is in use, and all other pools are suspended.
     accounts: Vec<Account>,
-    /// The contents of all pools' blocks.
+    /// The contents of every block in every pool.
     pub(super) contents: Contents,
     last_seed: u64,
     has_slots: bool,

@@ -16,8 +16,8 @@
 //! A single counter counts the handles. The arrays are not counted in the same way, because all
 //! threads would then have to share one counter. Returning an array decrements the counter of the
 //! shard that receives the array's block. When the last handle is dropped, [`close`] locks all
-//! shards, computes the number of live arrays, and stores this number. Returning an array after
-//! this point decrements the stored number, and returning the last array frees the store.
+//! shards, counts the live arrays, and stores the count. Returning an array after this point
+//! decrements the stored number, and returning the last array frees the store.
 //!
 //! # What it holds
 //!

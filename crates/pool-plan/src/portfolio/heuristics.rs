@@ -158,7 +158,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 }
 
-/// The outcome of computing a plan with a recipe.
+/// The result of using a recipe to compute a plan.
 enum Made {
     /// The plan was completed.
     Plan {

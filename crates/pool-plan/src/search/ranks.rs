@@ -1,4 +1,4 @@
-//! The item orders that a search uses.
+//! The orders in which a search considers the items.
 
 use std::cmp::Reverse;
 

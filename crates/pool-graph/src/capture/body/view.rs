@@ -198,8 +198,8 @@ mod read_view {
     use super::Use;
 
     pub trait ReadView<T> {
-        /// Returns the view's address, its number of elements, and a declaration that the view is
-        /// read.
+        /// Returns the view's address, its number of elements, and a declaration of read access to
+        /// the view.
         fn parts(&self) -> (u64, usize, Use<'_>);
     }
 }

@@ -7,8 +7,8 @@ use crate::random::Random;
 use crate::search::{Instance, Outcome, Steps};
 use crate::timeline::Timeline;
 
-/// Creates a problem with up to seven buffers. Some buffers have an alignment, a fixed offset, or a
-/// gap.
+/// Creates a problem with up to seven buffers. Some buffers have an alignment requirement, a fixed
+/// offset, or a required gap.
 fn problem(seed: u64) -> Option<IntervalProblem> {
     let mut random = Random::new(seed, 0, 0);
     let mut number = |most| i64::try_from(random.below(most)).unwrap_or(0);
