@@ -118,8 +118,8 @@ pub struct RefusalError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block that was not allocated was freed. Either the block was freed twice, or its address
-    /// never belonged to a block.
+    /// A block was freed that had not been allocated. Either the block was freed twice, or its
+    /// address never belonged to a block.
     NotAllocated {
         /// The address of the freed memory.
         address: usize,

@@ -41,7 +41,7 @@ impl<B: PoolBackend> fmt::Debug for LedgeredContext<B> {
 }
 
 // SAFETY: the blocks belong to `B`, and only `B` allocates and frees them. The caller of
-// `LedgeredContext::new` guarantees that the views of `B` do not use their slot.
+// `LedgeredContext::new` guarantees that no view of `B` uses its slot.
 unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;

@@ -100,7 +100,7 @@ impl GraphRecord {
         Ok(Self { streams, ..self })
     }
 
-    /// Returns the record with the given caller for each buffer.
+    /// Returns this record with each buffer's caller set to the given value.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ pub(crate) const ALIGN: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The number of the block's first byte. Different buffers in a process never share a byte
+    /// The index of the block's first byte. Different buffers in a process never share a byte
     /// number.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,

@@ -73,8 +73,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
 /// for only a few instructions. A thread tries these locks in turn and acquires the first one that
 /// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool
-/// cannot grow, and when the last handle is dropped. Memory is allocated and freed while no lock is
-/// held.
+/// cannot grow, and when the last handle is dropped. No lock is held while memory is allocated or
+/// freed.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///

@@ -23,8 +23,8 @@ pub enum GraphMemoryError<E> {
     ZeroSize,
     /// The alignment is not a power of two.
     #[error(
-        "an alignment of {alignment} bytes was requested, which is not a power of two: check how \
-         the alignment was computed"
+        "the requested alignment of {alignment} bytes is not a power of two: check how the \
+         alignment was computed"
     )]
     BadAlignment {
         /// The requested alignment, in bytes.

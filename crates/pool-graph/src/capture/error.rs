@@ -117,9 +117,9 @@ pub enum CaptureError {
     },
     /// Graphs on different streams share a block, and at least one of them writes to it.
     #[error(
-        "two graphs share block {block}, but their streams {session:#x} and {graph:#x} are not \
-         ordered relative to each other: capture both graphs on the same stream, or only read the \
-         block in both graphs"
+        "two graphs share block {block}, but their streams ({session:#x} and {graph:#x}) are not \
+         ordered relative to each other: capture both graphs on the same stream, or make sure that \
+         neither graph writes to the block"
     )]
     SharedBlock {
         /// The block's number.
@@ -197,8 +197,8 @@ pub enum CaptureError {
     /// them is a write.
     #[error(
         "two uses of the session's {bytes} bytes at {address:#x} may run at the same time, and at \
-         least one of them writes: pass the memory to `enqueue`, so that the capture orders the \
-         uses"
+         least one of them is a write: pass the memory to `enqueue` so that the capture can order \
+         them"
     )]
     UnorderedUses {
         /// The start address of the memory.

@@ -186,8 +186,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads back all of the graph's nodes and edges, and checks that the graph's order permits the
-    /// offsets of its temporaries.
+    /// Reads back all of the graph's nodes and edges, and checks that the offsets of its
+    /// temporaries are safe under the graph's order.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,

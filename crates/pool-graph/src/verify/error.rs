@@ -19,7 +19,7 @@ pub enum LayoutViolation {
         /// The index of the second region.
         second: usize,
     },
-    /// A node accesses arena bytes that do not belong to any region during the access.
+    /// A node accesses arena bytes that belong to no region at that point.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, but no region \
          contains these bytes at that time"

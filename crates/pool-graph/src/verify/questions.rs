@@ -27,7 +27,7 @@ enum Set {
     Node(usize),
 }
 
-/// The region's nodes from which the paths must start.
+/// The nodes of the region from which the paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.

@@ -5,8 +5,8 @@ use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// The number of conflicts that a repair checks between two clock checks. A repair runs for about a
-/// millisecond between two checks.
+/// The number of conflicts that a repair examines before it checks the clock again. A repair runs
+/// for about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
 /// The amount of work per item that a repair spends on one capacity before it aims for a different
 /// one.

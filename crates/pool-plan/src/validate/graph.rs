@@ -199,9 +199,9 @@ impl Edges {
         edges
     }
 
-    /// Returns the operations, sorted so that each operation comes before its direct predecessors
-    /// (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the operations
-    /// on the cycle would be omitted, as if they preceded no other operation.
+    /// Returns the operations in reverse topological order: each operation comes before its direct
+    /// predecessors (Kahn 1962). A valid problem has no cycles. If a problem contained a cycle, the
+    /// operations on the cycle would be omitted, as if they preceded no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
