@@ -34,7 +34,7 @@ pub trait Sample: Element + PartialEq + Debug {
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// Acquires elements like [`recycle`](Self::recycle), but with a shape.
+    /// Does the same as [`recycle`](Self::recycle), but gives the acquired elements a shape.
     ///
     /// # Errors
     ///

@@ -198,7 +198,7 @@ impl<E> From<ConfigError> for PoolError<E> {
     }
 }
 
-/// The sizes of a pool's largest blocks in use, if there are any.
+/// The sizes of the largest blocks in use in a pool, if any.
 struct LargestBlocks<'a>(&'a [usize; 3]);
 
 impl fmt::Display for LargestBlocks<'_> {

@@ -179,7 +179,8 @@ pub struct ReleaseReport {
     /// these bytes as reserved. Bytes can be discarded only above all arrays that are handed out.
     /// The stack's chunk must also be a separate memory mapping, which on Linux means a chunk of 2
     /// MiB or more. The addresses of the discarded bytes remain valid, and the bytes are zero when
-    /// they are next read. The number of discarded bytes includes pages that have never been used.
+    /// they are next read. The number of discarded bytes includes bytes in pages that have never
+    /// been used.
     pub discarded_bytes: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The crate's error type. An error describes a mistake in a problem, a file, or a plan, and
-//! contains the relevant numbers.
+//! The crate's error type. Each error describes a mistake in a problem, file, or plan, and includes
+//! the values involved.
 
 use std::error::Error;
 use std::fmt::Write as _;

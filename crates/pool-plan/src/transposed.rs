@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
         let mut random = Random::new(7, 0, 0);
-        // The last two sizes are large enough for several threads to be used.
+        // The last two sizes are large enough to use several threads.
         for (count, threads) in
             [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
         {

@@ -226,8 +226,8 @@ impl Calls {
     }
 }
 
-/// Returns the result of a future that is immediately ready. Outside a browser, the futures of
-/// error scopes are always ready.
+/// Returns the result of a future that is immediately ready. Outside a browser, the future that an
+/// error scope returns is always ready.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

@@ -170,8 +170,7 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
-        // belongs to that view.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -186,8 +185,7 @@ unsafe impl Adaptor for FaultyDeferred {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
-        // belongs to that view.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short = usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. A queue records

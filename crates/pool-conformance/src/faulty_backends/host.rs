@@ -79,8 +79,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
-        // belongs to that view.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let short =
             mistake == Mistake::ShortViews || (mistake == Mistake::ShortLongViews && length > 100);
@@ -95,8 +94,7 @@ unsafe impl<B: HostBackend> Adaptor for FaultyHost<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller creates a view that will be in use, and guarantees that the slot
-        // belongs to that view.
+        // SAFETY: the caller is creating a view, and guarantees that the slot belongs to that view.
         let mistake = unsafe { slot.context() }.mistake;
         let length = length - usize::from(mistake == Mistake::ShortSharedViews).min(length);
         // SAFETY: the caller guarantees everything that the called method requires. The views are

@@ -64,8 +64,8 @@ impl HostAcquire {
         [self.length / 3, 3]
     }
 
-    /// Returns the number of elements that the acquire returns. For scratch memory, the result is
-    /// the number of bytes.
+    /// Returns the number of elements in the acquired slice. For scratch memory, the result is the
+    /// number of bytes.
     pub(super) fn count(&self) -> usize {
         if self.form.is_nd() { self.dims().iter().product() } else { self.length }
     }

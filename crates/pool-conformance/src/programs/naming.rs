@@ -16,7 +16,7 @@ use crate::probe::{BackendProbe, Failure, Watching};
 
 impl<P: BackendProbe> Machine<'_, P> {
     /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice whose
-    /// length is the product of the shape's lengths.
+    /// length is the product of the shape's dimensions.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {
         with_kind!(kind, Array => match form {
             &Form::Flat(fill, length) => self.name_flat::<Array>(subject, kind, fill, length),

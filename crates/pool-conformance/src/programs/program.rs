@@ -237,7 +237,7 @@ pub struct DynamicProgram {
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
     /// Acquires an array. An array with a shape is acquired as a slice whose length is the product
-    /// of the shape's lengths.
+    /// of the shape's dimensions.
     Acquire(Acquire),
     /// Acquires many small arrays.
     Burst(Kind, usize),

@@ -58,9 +58,9 @@ const STACK_DIVISOR: usize = 64;
 /// has ended.
 ///
 /// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
-/// 64 KiB. Like a [`PoolVec`](crate::PoolVec), a collection that does not share its chunk grows by
-/// swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired from
-/// the scope. When the same code runs a second time, it does not allocate any memory.
+/// 64 KiB. A collection that does not share its chunk grows as a [`PoolVec`](crate::PoolVec) does,
+/// by swapping blocks. In a stacked pool, a chunk grows in place until something else is acquired
+/// from the scope. When the same code runs a second time, it does not allocate any memory.
 ///
 /// The slots that contain chunks are *marked*, as explained in the *Cost* section of
 /// [`acquire_with`](Scope::acquire_with).

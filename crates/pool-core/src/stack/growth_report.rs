@@ -82,9 +82,9 @@ impl GrowthReport {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Records that the pool grew for an acquire at the address `at`. The method emits the warning
-    /// when the number of consecutive passes or guard uses in which the pool grew first reaches the
-    /// limit.
+    /// Records that the pool grew to satisfy the acquire at address `at`. The method emits the
+    /// warning when the number of consecutive passes or guard uses in which the pool grew first
+    /// reaches the limit.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);

@@ -266,7 +266,7 @@ fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     lender.set_ends();
 }
 
-/// Returns the address range of the memory that a pool has lent.
+/// Returns the address range of the memory that a pool has lent out.
 fn lent_addresses<B: StackedBackend>(lender: &StackState<B>) -> core::ops::Range<usize> {
     let start = lender.with_chunks(|chunks| chunks.get(0).map(|chunk| chunk.end.addr()));
     let end = lender.neighbours.unlent_end.get().addr();

@@ -94,9 +94,8 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
         unsafe { self.state.as_ref() }
     }
 
-    /// Returns the number of bytes from the start of the array to the start of the next array.
-    /// Returns 0 for an array that occupies no bytes, because the next array may start at a lower
-    /// address.
+    /// Returns the number of bytes from the start of one array to the start of the next. Returns 0
+    /// for an array that occupies no bytes, because the next array may start at a lower address.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }

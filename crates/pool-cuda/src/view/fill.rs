@@ -135,8 +135,8 @@ impl Repetition<'_> {
         Ok(())
     }
 
-    /// Writes the remaining elements by copying the elements written so far. Each copy is twice as
-    /// long as the previous copy.
+    /// Fills the remaining elements by repeatedly copying those already written. Each copy is twice
+    /// as long as the previous copy.
     ///
     /// # Safety
     ///

@@ -102,7 +102,7 @@ struct FreeRanges {
 }
 
 impl FreeRanges {
-    /// Returns the free ranges at a time when only the given ranges are occupied. The given ranges
+    /// Returns the ranges that are free when only the given ranges are occupied. The given ranges
     /// are never freed.
     // Uncounted: the loop needs no counter because the function sorts the ranges only once. This
     // function runs before the planner computes its first plan.

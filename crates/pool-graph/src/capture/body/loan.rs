@@ -76,9 +76,9 @@ impl Drop for Lender {
 }
 
 impl Capture<'_> {
-    /// Lends a view to work that the capture cannot observe, such as launches and copies that use
-    /// device views on a stream. The stream waits for earlier uses of the memory to finish and is
-    /// recorded as a writer.
+    /// Lends a view for use by operations that the capture cannot observe, such as launches and
+    /// copies that use device views on a stream. The stream waits for earlier uses of the memory to
+    /// finish and is recorded as a writer.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;

@@ -4,9 +4,9 @@
 //!
 //! The safety proofs in this module rely on four facts:
 //!
-//! - **The graph owns the arena** and keeps the leased blocks alive. The arena's and the blocks'
-//!   memory therefore stays valid as long as the capture's work may run. A failed capture's work
-//!   never runs.
+//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and of
+//!   the blocks therefore remains valid for as long as the captured work might run. A failed
+//!   capture's work never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
 //!   account records that the region is in use, and never returns the region to the arena.
 //!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
