@@ -13,11 +13,11 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A region of code whose temporaries are all freed when the region ends. No code needs to run when
 /// the scope ends.
 ///
-/// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
-/// i-th acquire from a scope returns the i-th slot after the enclosing scopes' slots. Opening an
-/// inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of each
-/// inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that a
-/// panic, `?`, an early return, or `mem::forget` could skip.
+/// Scopes are opened with [`Pool::scope`](crate::Pool::scope), [`Scope::scope`], or the
+/// `with_pool!` macro. The i-th acquire from a scope returns the i-th slot after the enclosing
+/// scopes' slots. Opening an inner scope does not move the outer scope's cursor, so the outer scope
+/// reuses the slots of each inner scope that has ended. `Scope` does not implement `Drop`, so there
+/// is no cleanup that a panic, `?`, an early return, or `mem::forget` could skip.
 ///
 /// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
 /// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
@@ -69,9 +69,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be
 ///   generic over the inner scope's lifetime. Therefore, only the array that the closure returns
 ///   can outlive the inner scope.
-/// - Like a view, a box or an allocator owns memory that the cursor has moved past. Memory freed by
-///   an allocator's collections is reused only by that allocator, and only at the end of its chunk.
-///   The scope's cursor never moves back over an allocator's chunk.
+/// - The memory of a box or an allocator, like the memory of a view, is below the scope's cursor.
+///   Memory freed by an allocator's collections is reused only by that allocator, and only at the
+///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -91,7 +91,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | trim or compact from such a hook or subscriber | the call does nothing |
 ///
 /// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox), and
-/// `ScopeAllocator` shows an example of every compile error.
+/// `ScopeAllocator` contains an example of each compile error.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
@@ -163,9 +163,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts sampling the lengths requested by acquires, for a later call to
-    /// [`compact`](Self::compact). This method does nothing if it is called during another
-    /// operation on the same pool.
+    /// Starts sampling the lengths that acquires request. A later call to
+    /// [`compact`](Self::compact) uses the samples. This method does nothing if it is called during
+    /// another operation on the same pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

@@ -10,8 +10,8 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
-/// live bytes.
+/// A backend that stores the arrays of `B` in the [`Stack`] layout. Its pools hold only slightly
+/// more memory than their peak live bytes.
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
@@ -151,9 +151,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         size_of::<Self::Context>() == 0
     }
 
-    /// Makes the backend's queue wait like [`reuse`](PoolBackend::reuse), but for a part of a
-    /// stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method before
-    /// it hands out the first `bytes` bytes of `block` again.
+    /// Makes the backend's queue wait as [`reuse`](PoolBackend::reuse) does, but only for the part
+    /// of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method
+    /// before it hands out the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///
@@ -171,10 +171,10 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Releases a block's whole pages at or after the byte offset `from` and returns their memory
-    /// to the system. The addresses of those pages stay valid. Returns the number of bytes that
-    /// were released, or 0 if the system does not support this operation. The bytes remain
-    /// initialized after this call.
+    /// Releases a block's whole pages at or after byte offset `from` and returns their memory to
+    /// the system. The addresses of those pages stay valid. Returns the number of bytes that were
+    /// released, or 0 if the system does not support this operation. The bytes remain initialized
+    /// after this call.
     ///
     /// # Safety
     ///

@@ -136,7 +136,7 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the pool's statistics for a scope whose cursor is preceded by `active` slots.
+    /// Returns the pool's statistics for a scope whose cursor is at slot number `active`.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }

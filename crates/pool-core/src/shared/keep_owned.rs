@@ -116,7 +116,7 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If the whole block would exceed the limit, a copy of the slice may still fit within the
+        // If moving the block would exceed the limit, a copy of the slice may still fit within the
         // limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);

@@ -12,7 +12,7 @@ use crate::try_box::{into_box, try_box};
 pub(super) struct Record<M> {
     /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The block's size in bytes, as counted in the pool's statistics and toward the pool's limit.
+    /// The block's size in bytes, which counts toward the pool's statistics and limit.
     pub(super) bytes: usize,
     /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,

@@ -5,12 +5,12 @@
 //! common shards in turn and acquires the first free lock. The thread that owns a **magazine**
 //! accesses it without an atomic exchange instruction. A magazine holds only a few blocks.
 //!
-//! A thread may need another thread's magazine when it trims or closes a pool or when a limit is
-//! reached. To access another thread's magazine, the thread locks that magazine and executes a
-//! barrier on all threads. The thread then waits until the owner is no longer using the magazine.
-//! Before each use, the owner records the magazine's address in the owner's cell and then checks
-//! that the magazine is not locked. The barrier ensures that at least one of the two threads sees
-//! the other thread's write.
+//! A thread may need another thread's magazine to trim or close the pool, or to acquire a block
+//! when the pool has reached its limit. To access another thread's magazine, the thread locks that
+//! magazine and executes a barrier on all threads. The thread then waits until the owner is no
+//! longer using the magazine. Before each use, the owner records the magazine's address in its own
+//! cell and then checks that the magazine is not locked. The barrier ensures that at least one of
+//! the two threads sees the other thread's write.
 //!
 //! A thread that has locked a shard only moves values and swaps pointers. A thread that holds a
 //! lock does not allocate memory, free memory, or run user code.
@@ -358,8 +358,8 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new). `cell` must be the calling
     /// thread's cell.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the caller guarantees that the shard is live. The function does not lock another
-        // thread's magazine, because it reads `owner` before it acquires the lock.
+        // SAFETY: the caller guarantees that the shard is live. The function reads `owner` before
+        // it acquires the lock so that it never locks another thread's magazine.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {

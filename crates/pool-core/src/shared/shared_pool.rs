@@ -60,19 +60,19 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
 /// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
-/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit. If
-/// a new block would exceed this limit, the pool may instead store the array in an idle block that
-/// is up to four times as large as the array. While arrays are stored in blocks that are larger
-/// than necessary, the pool can exceed the limit. The peak is measured whenever the pool is about
-/// to grow. The [`trim`](Self::trim) method frees all idle blocks.
+/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit.
+/// Instead of allocating a block that would exceed this limit, the pool may store the array in an
+/// idle block that is up to four times as large as the array. While arrays are stored in blocks
+/// that are larger than necessary, the pool can exceed the limit. The peak is measured whenever the
+/// pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
-/// Each thread on Linux acquires blocks from its own magazine and returns them without an atomic
-/// exchange instruction if the `std` feature is enabled. On other systems, or if its magazine is
+/// On Linux, if the `std` feature is enabled, each thread uses its own magazine to acquire and
+/// return blocks without an atomic exchange instruction. On other systems, or if its magazine is
 /// empty or full, a thread uses the pool's shards. Each shard is protected by a lock, which is held
 /// for only a few instructions. A thread tries these locks in turn and acquires the first one that
-/// is free. Threads may wait for each other during a call to [`trim`](Self::trim), when the pool
+/// is free. Threads may wait for each other when [`trim`](Self::trim) is called, when the pool
 /// cannot grow, and when the last handle is dropped. No lock is held while memory is allocated or
 /// freed.
 ///
@@ -310,8 +310,8 @@ impl<B: SharedHostBackend> SharedPool<B> {
                 // SAFETY: the block has room for `length` elements of `T`, and `index` is less than
                 // `length`.
                 let place = unsafe { start.add(index) };
-                // SAFETY: the position is within the block and aligned for `T`, because `start` is
-                // aligned, and no view of the block exists yet.
+                // SAFETY: the position is within the block. It is aligned for `T` because `start`
+                // is aligned. No view of the block exists yet.
                 unsafe { place.write(value) };
             }
             Ok(start)

@@ -124,8 +124,9 @@ impl<B: SharedBackend> Store<B> {
     ) -> Result<NonNull<Self>, PoolError<B::Error>> {
         let identity =
             next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
-        // Without a barrier, the pool has no magazines. If the configuration requests fresh blocks,
-        // the pool needs no magazines because it never retains idle blocks.
+        // A pool has no magazines if the backend provides no barrier on all threads. If the
+        // configuration requests fresh blocks, the pool needs no magazines because it never retains
+        // idle blocks.
         #[cfg(feature = "std")]
         let identity =
             if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
@@ -264,7 +265,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Acquires a block from another shard or from the backend if the first common shard has no
-    /// block of the class.
+    /// block of the required class.
     ///
     /// # Errors
     ///
@@ -293,9 +294,9 @@ impl<B: SharedBackend> Store<B> {
     /// larger block's surplus plus the bytes of all live arrays must not exceed the peak live
     /// bytes.
     ///
-    /// A factor above four would not help two arrays that are never live at the same time. Assume
-    /// that one array is more than four times as large as the other. Both arrays then fit in a pool
-    /// whose size is 5/4 of the larger array's size.
+    /// A factor above four would not save memory for two arrays that are never live at the same
+    /// time. Assume that one array is more than four times as large as the other. Both arrays then
+    /// fit in a pool whose size is 5/4 of the larger array's size.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -361,11 +362,11 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts a new block's bytes if they do not exceed the limit.
+    /// Counts a new block's bytes if the new total does not exceed the limit.
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::LimitExceeded`] if the bytes exceed the limit even after all idle
+    /// Returns [`PoolError::LimitExceeded`] if the new total exceeds the limit even after all idle
     /// blocks have been freed.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
         let limit = self.config.byte_limit;
@@ -414,15 +415,15 @@ impl<B: SharedBackend> Store<B> {
     /// peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
-        // While other threads acquire and return arrays, the sum may include only one of two
-        // related changes and can even be negative.
+        // While other threads acquire and return arrays, the sum may miss some of their changes and
+        // can even be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Creates a record for a block from outside the store, and counts the block as live. The
-    /// block's bytes must have been [reserved](Self::reserve).
+    /// Creates a record for a block that was allocated outside the store, and counts the block as
+    /// live. The block's bytes must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -487,7 +488,7 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Closes all shards and counts the live arrays and the caller as the closed store's users.
+    /// Closes all shards, and counts the live arrays and the caller as users of the closed store.
     /// Returns `false` if a magazine cannot be locked because the barrier was not executed. If the
     /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
@@ -571,8 +572,8 @@ const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the range of classes to search for a block for an array. The range also includes the
-/// next class if its blocks exceed the array's size by at most a quarter.
+/// Returns the range of size classes in which to search for an array's block. The range also
+/// includes the next class if its blocks exceed the array's size by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
@@ -687,7 +688,7 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
 ///
 /// # Safety
 ///
-/// The store must not already be closed. After the call, the store may be used only by its arrays.
+/// The store must not already be closed. After the call, only the store's arrays may use the store.
 pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: a store lives at least until it is closed.
     if !unsafe { store.as_ref() }.close_shards() {

@@ -16,7 +16,7 @@ use crate::try_box::{into_box, try_box};
 /// The maximum number of pools for which a thread can store a magazine.
 const POOLS: usize = 4;
 
-/// The cell that represents a thread as the owner of magazines.
+/// The cell that identifies a thread as the owner of its magazines.
 #[derive(Debug)]
 pub(super) struct ThreadCell {
     /// The address of the magazine that the thread is currently using, or 0 if the thread is using
@@ -36,7 +36,7 @@ struct Home {
 }
 
 /// The state of a thread. The type has no destructor, so reading the state costs no more than
-/// reading a static.
+/// reading a static variable.
 struct ThreadHomes {
     cell: Cell<Option<&'static ThreadCell>>,
     has_ended: Cell<bool>,

@@ -9,7 +9,8 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees all chunks except the first `keep` chunks. Returns how many bytes and chunks were freed.
+/// Frees all chunks except the first `keep` chunks. Returns the number of bytes and the number of
+/// chunks that were freed.
 ///
 /// # Safety
 ///

@@ -1,10 +1,10 @@
-//! Defines the list that contains a stack's chunks in the order in which a pass uses them.
+//! Defines the list of a stack's chunks, in the order in which a pass uses them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk of memory for arrays. A chunk is either a backend's block without its last line or a
-/// part of another pool's chunk.
+/// A chunk of memory for arrays. A chunk is either a backend's block, except for its last line, or
+/// a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block, or null if the chunk is borrowed.

@@ -56,8 +56,8 @@ impl Demand {
 
 /// Returns the span of `length` elements at a cursor if the span ends at or below `written_end` and
 /// contains no dirty bytes. `end` is at or below the lowest dirty byte. An acquire above a live
-/// array with padding therefore fails the comparison with `end` even if the acquired memory is
-/// clean.
+/// array that contains padding therefore fails the comparison with `end`, even if the acquired
+/// memory is clean.
 ///
 /// Returning the span is sound because the span ends at or below `written_end`. The span may
 /// therefore be handed out (invariants 3 and 12), and its bytes are initialized (invariant 6).
@@ -383,7 +383,7 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must be newly allocated, must not yet be counted, and must have no views. The pool
+/// The chunk must be newly allocated and not yet counted. No view of the chunk may exist. The pool
 /// must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,

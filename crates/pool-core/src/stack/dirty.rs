@@ -1,5 +1,5 @@
-//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because they
-//! may have stored values with padding or other uninitialized bytes.
+//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because values
+//! with padding or other uninitialized bytes may have been stored there.
 
 use core::cell::Cell;
 use core::ops::Range;

@@ -108,7 +108,7 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // A merge makes the next pass begin with a call to the cold function, which then counts the
-    // pass.
+    // The merge causes the next pass to begin with a call to the cold function, which then counts
+    // the pass.
     state.merge_next();
 }

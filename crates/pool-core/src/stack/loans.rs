@@ -196,7 +196,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must not contain any of the pool's views or cursors that may still be used.
+/// None of the pool's views or cursors in the chunk may be used after this call.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =

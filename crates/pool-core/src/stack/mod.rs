@@ -65,7 +65,7 @@
 //!     less than all of its idle memory because `top` is not lowered when a scope ends.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks. Instead of freeing a lent or borrowed chunk, this function transfers the chunk
+//!     frees chunks. Instead of freeing a lent or borrowed chunk, `chunk_memory::free` transfers it
 //!     to another pool (see the `loans` module).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been

@@ -6,11 +6,11 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines the slack added to the peak live bytes for a new chunk. Because of
-/// this slack, slowly increasing lengths do not require a new chunk in every pass.
+/// The divisor used to compute the slack that is added to the peak live bytes for a new chunk.
+/// Because of this slack, slowly increasing lengths do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The divisor that determines how much larger than necessary a chunk may be before a smaller one
+/// The divisor used to compute how many excess bytes a chunk may have before a smaller chunk
 /// replaces it.
 const EXCESS_DIVISOR: usize = 32;
 

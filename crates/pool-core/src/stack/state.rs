@@ -31,9 +31,9 @@ pub struct StackState<B: StackedBackend> {
     /// The start of the only chunk if the pool is settled, or null otherwise (invariant 3). The
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
-    /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
-    /// only at or above `top` (see the `loans` module).
+    /// The cursor's position after the last array that was handed out, or the position at which the
+    /// pass began. In a settled pool, `top` is at or above every cursor in use. The pool lends
+    /// memory only at or above `top` (see the `loans` module).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools that the same thread is using. The linked pools lend memory to this
     /// pool, borrow memory from it, or are adjacent to it in the chain.

@@ -11,8 +11,8 @@
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.
 //!
-//! 2. The thread executes a *barrier on all threads*. Each thread of the process then executes a
-//!    full memory barrier at some point during the call (`membarrier` on Linux).
+//! 2. The thread executes a *barrier on all threads*. Each thread of the process executes a full
+//!    memory barrier at some point during the call (`membarrier` on Linux).
 //!
 //! 3. The thread then walks through the list a second time.
 //!
@@ -23,7 +23,7 @@
 //!
 //! # Why this is sound
 //!
-//! Let X be the point in time at which the owner executes the barrier.
+//! Let X be the time at which the owner executes the barrier.
 //!
 //! - **If a walk finds an entry after the barrier, the entry was in the list at time X or later**.
 //!   An entry's link is written only while the entry is not in the list. A link therefore leads to
