@@ -1,6 +1,6 @@
-//! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
-//! scope is the next slot's position. The position is also the checkpoint to which the outer scope
-//! returns.
+//! Defines the lexical scope, which is a one-word handle that is passed by value. A scope's single
+//! word stores the position of the next slot. An outer scope's position is also the checkpoint to
+//! which it returns when an inner scope ends.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -15,7 +15,7 @@ use crate::slot_ref::SlotRef;
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
-/// arrays are placed one after another. The chunk therefore needs to be only as large as the arrays
+/// arrays are placed one after another. The chunk therefore only needs to be as large as the arrays
 /// that are live at the same time. Use `Stacked` if array lengths vary, or if functions with their
 /// own scopes call each other.
 ///
@@ -202,10 +202,9 @@ impl<B: StackedBackend> SlotRef<Stacked<B>> {
     }
 }
 
-// SAFETY: every method forwards its arguments to the same method of `B`, and `B` upholds the
-// contract of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a
-// block as a block. The views of `B` use their `SlotRef` only through methods that work for both
-// layouts.
+// SAFETY: every method forwards its arguments to the same method of `B`. `B` upholds the contract
+// of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a block as a
+// block. The views of `B` use their `SlotRef` only through methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -297,8 +296,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 }
 
-// SAFETY: `B` upholds the contract of `HostBackend`, and `StackedBackend` guarantees that its
-// methods accept a part of a block as a block.
+// SAFETY: `B` upholds the contract of `HostBackend`. `StackedBackend` guarantees that its methods
+// accept a part of a block as a block.
 unsafe impl<B: StackedBackend + HostBackend> HostBackend for Stacked<B> {
     #[inline(always)]
     fn host_pointer(block: B::Block) -> *mut u8 {

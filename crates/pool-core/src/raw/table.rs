@@ -90,10 +90,10 @@ impl<B: PoolBackend> Table<B> {
     /// `table` must belong to a pool that outlives `'s`.
     #[inline]
     pub(super) unsafe fn state_of<'s>(table: NonNull<Self>) -> &'s State<B> {
-        // SAFETY: the table is live (invariant 1), and the `state` field never changes after the
-        // table is created.
+        // SAFETY: the table is live (invariant 1). The `state` field never changes after the table
+        // is created.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the state outlives its tables, and only shared references to the state exist.
+        // SAFETY: the state outlives its tables. Only shared references to the state exist.
         unsafe { state.as_ref() }
     }
 

@@ -31,8 +31,8 @@ pub(super) struct Record {
     pub(super) samples_left: u8,
     /// The number of acquires sampled so far.
     pub(super) samples_seen: u8,
-    /// `true` if a view has armed the slot. The backend's `reuse` method is called for an armed
-    /// slot's block before the block is handed out again or freed.
+    /// `true` if a view has armed the slot. If the slot is armed, the pool calls the backend's
+    /// `reuse` method before it hands out or frees the slot's block.
     pub(super) armed_by_view: bool,
 }
 

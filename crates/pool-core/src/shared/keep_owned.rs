@@ -24,8 +24,8 @@ impl<B: HostBackend> Scope<'_, B> {
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`. The
     /// type of the backend's context must also be `()`, which is the context type of host memory.
     /// If the slice is not copied, its block moves to `pool` and is replaced in the slot with an
-    /// idle block from `pool`. A loop that calls this method allocates nothing if the returned
-    /// arrays are eventually dropped. The owned array occupies the whole block that was moved.
+    /// idle block from `pool`. A loop that calls this method stops allocating memory once it can
+    /// reuse the blocks of dropped arrays. The owned array occupies the whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

@@ -27,7 +27,7 @@
 //! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
 //!    as soon as it has locked each shard once. A shard is therefore released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received the reference.
+//!    that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -62,7 +62,7 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`] (which is never freed), or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A word in which each bit represents one list and is set if that list contains a block.
+    /// A word in which each bit represents one list. A bit is set if its list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
     /// around because an array may be returned to another shard.
@@ -139,8 +139,8 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates `bits` to the left. The second operand is 0 if no bit is rotated
-        // out of the word.
+        // The expression rotates `bits` to the left. The right-hand operand of `|` is 0 if no bit
+        // is rotated out of the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
@@ -196,7 +196,7 @@ impl<M> Locked<'_, M> {
 
     #[inline(always)]
     fn body(&mut self) -> &mut Body<M> {
-        // SAFETY: only this thread has access to the shard (invariant 1), and `self` is borrowed
+        // SAFETY: only this thread has access to the shard (invariant 1). `self` is borrowed
         // exclusively.
         unsafe { &mut *self.shard().body.get() }
     }

@@ -58,13 +58,13 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # What it holds
 ///
-/// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
-/// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
-/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit.
-/// Instead of allocating a block that would exceed this limit, the pool may store the array in an
-/// idle block that is up to four times as large as the array. While arrays are stored in blocks
-/// that are larger than necessary, the pool can exceed the limit. The peak is measured whenever the
-/// pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
+/// A block is larger than its array by at most a quarter of the array's size plus 64 bytes. When an
+/// array is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live
+/// bytes, plus 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed
+/// this limit. Instead of allocating a block that would exceed this limit, the pool may store the
+/// array in an idle block that is up to four times as large as the array. While arrays are stored
+/// in blocks that are larger than necessary, the pool can exceed the limit. The peak is measured
+/// whenever the pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -99,7 +99,7 @@ unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
     fn drop(&mut self) {
-        // SAFETY: this is the last handle to the store, and no other handle has closed the store.
+        // SAFETY: this is the last handle to the store. No other handle has closed the store.
         unsafe { close(self.0) };
     }
 }
@@ -307,7 +307,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
             let start = memory.start::<T>();
             for index in 0..length {
                 let value = element(index);
-                // SAFETY: the block has room for `length` elements of `T`, and `index` is less than
+                // SAFETY: the block has room for `length` elements of `T`. `index` is less than
                 // `length`.
                 let place = unsafe { start.add(index) };
                 // SAFETY: the position is within the block. It is aligned for `T` because `start`

@@ -5,7 +5,7 @@
 //! # The way of a block
 //!
 //! A thread acquires blocks from its magazine and returns them to that magazine. If the magazine is
-//! full, a returned block goes to a common shard. All threads acquire blocks from the common
+//! full, a returned block goes to a common shard. All threads can acquire blocks from the common
 //! shards. If one thread acquires a block and another returns it, both steps require a lock but no
 //! barrier. The pool searches other threads' magazines only if it would otherwise hold too much
 //! memory or if it cannot grow. If the `std` feature is disabled or no barrier on all threads is
@@ -76,7 +76,7 @@ const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 /// threads usually choose different shards. Correctness does not depend on which shard is chosen.
 const STACK_BITS: u32 = 20;
 
-/// Returns the number of the common shard that the calling thread tries first.
+/// Returns the index of the common shard that the calling thread tries first.
 #[inline]
 fn first_common() -> usize {
     let here = 0_u8;
@@ -190,8 +190,7 @@ impl<B: SharedBackend> Store<B> {
             return;
         }
         let Some(cell) = own_cell() else { return };
-        // SAFETY: the store is live while `self` is borrowed, and `cell` is the calling thread's
-        // cell.
+        // SAFETY: the store is live while `self` is borrowed. `cell` is the calling thread's cell.
         let claim = |magazine: &&_| unsafe { Locked::claim(NonNull::from(*magazine), cell) };
         let magazine = self.magazines.iter().find(claim);
         let owners = self.magazines.iter().filter(|magazine| magazine.has_owner()).count();
@@ -632,8 +631,8 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     // reference would have to remain valid until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
     // SAFETY: the store lives for as long as this array is counted. Updating the magazine's counter
-    // removes the array from the count, and no thread can close the store while the magazine is in
-    // use. This thread uses no other magazine.
+    // removes the array from the count. No thread can close the store while the magazine is in use.
+    // This thread uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -710,7 +709,7 @@ unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
     // SAFETY: the store lives until its last user has been removed.
     let remaining = unsafe { &(*store.as_ptr()).remaining };
     if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: `try_box` created the store, and no user is left.
+        // SAFETY: `try_box` created the store. The store has no users left.
         drop(unsafe { into_box(store) });
     }
 }

@@ -21,8 +21,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 ) -> (usize, usize) {
     let (mut bytes, mut count) = (0, 0);
     while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
-        // SAFETY: the chunk was removed from the list, and the caller guarantees that no view of it
-        // exists.
+        // SAFETY: the chunk was removed from the list. The caller guarantees that no view of the
+        // chunk exists.
         let freed = unsafe { free(state, chunk) };
         bytes += freed;
         count += usize::from(freed > 0);
@@ -50,8 +50,8 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: a block's address is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
-    // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
-    // view of the block is in use.
+    // SAFETY: `B` allocated the block with this number of bytes. The caller guarantees that no view
+    // of the block is in use.
     unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
     chunk.block_bytes
 }

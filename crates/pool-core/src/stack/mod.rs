@@ -54,7 +54,8 @@
 //!
 //! 8. **While user code runs during an operation, the pool is marked as busy, and `end` and
 //!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
-//!    pool is busy. No reference to the chunk, name, or shape lists is held while user code runs.
+//!    pool is busy. No reference to the lists of chunks, names, or shapes is held while user code
+//!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the set's offset. The sets are sorted by
 //!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank

@@ -142,14 +142,14 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     state.shape_misses.increment();
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and no reference
-    // into the set is in use.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No reference into
+    // the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
     // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
     // code runs.
     drop(evicted);
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed, and this is the
-    // only reference to the set during `'s`.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No other reference
+    // to the set exists during `'s`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 

@@ -68,9 +68,9 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes, including the most recently grown vector's whole capacity, and the
-    /// cursor position after that vector. A vector might not use its full capacity, so the whole
-    /// capacity is counted only when another value becomes live or the next pass begins.
+    /// The number of live bytes if the most recently grown vector's whole capacity is counted, and
+    /// the cursor position after that vector. A vector might not use its full capacity, so the
+    /// whole capacity is counted only when another value becomes live or the next pass begins.
     capacity_peak: Cell<(usize, *mut u8)>,
     /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
@@ -81,9 +81,9 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of any element type that the pool has stored, but at least one line.
-    /// Chunks start at multiples of this alignment so that the arrays of identical passes have the
-    /// same padding in every chunk.
+    /// The largest alignment among the element types that the pool has stored, or one line if that
+    /// is larger. Chunks start at multiples of this alignment so that the arrays of identical
+    /// passes have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -258,8 +258,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Settles the pool like [`settle_at`](Self::settle_at), but the next pass still begins with a
-    /// merge, and live bytes continue to be counted.
+    /// Settles the pool as [`settle_at`](Self::settle_at) does, except that the next pass still
+    /// begins with a merge and live bytes continue to be counted.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
@@ -334,7 +334,7 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard has started using the pool, for the warning that debug builds emit.
+    /// Records, for the debug-build warning, that a guard has started using the pool.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -492,7 +492,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if the first chunk is borrowed or part of it is lent.
+    /// Returns `true` if the first chunk is borrowed or is partly lent to another pool.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
