@@ -41,8 +41,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
-///   `Clone` nor `Default`. A cursor moves back past only the most recently acquired slot, and only
-///   if that slot could not be filled and has no view.
+///   `Clone` nor `Default`. A cursor can move back past only one slot, the most recently acquired
+///   one, and only if that slot could not be filled and has no view.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
@@ -65,10 +65,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
 ///   vector swaps its block with an idle slot's block. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
-///   same way as an acquire does. After the inner scope of [`keep`](Scope::keep) has ended, `keep`
-///   swaps blocks in the same way as a growing vector does. The closure passed to `keep` must be
-///   generic over the inner scope's lifetime. Therefore, only the array that the closure returns
-///   can outlive the inner scope.
+///   same way as an acquire does. Once its inner scope has ended, [`keep`](Scope::keep) swaps
+///   blocks in the same way as a growing vector does. The closure passed to `keep` must be generic
+///   over the inner scope's lifetime. Therefore, only the array that the closure returns can
+///   outlive the inner scope.
 /// - The memory of a box or an allocator, like the memory of a view, is below the scope's cursor.
 ///   Memory freed by an allocator's collections is reused only by that allocator, and only at the
 ///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.
@@ -155,7 +155,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
-    /// sizes of the new blocks are based on the lengths acquired since the previous call to
+    /// sizes of the new blocks are based on the lengths requested since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
     /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
     /// does nothing if it is called during another operation on the same pool.

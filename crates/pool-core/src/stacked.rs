@@ -123,8 +123,8 @@ pub enum BlockOf<Block> {
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
 ///   block of one context must also be valid for the other. The blocks must remain interchangeable
 ///   until both contexts are dropped.
-/// - The views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) may
-///   use their [`SlotRef`]. Views must use only the methods
+/// - A view created by [`view`](PoolBackend::view) or [`view_ref`](PoolBackend::view_ref) may use
+///   its [`SlotRef`]. The view must use only the `SlotRef` methods
 ///   [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of), and
 ///   [`arm_bytes`](SlotRef::arm_bytes), which work for both layouts.
 /// - Block addresses must be in the lower half of the address space, as are user-space addresses on
@@ -204,7 +204,7 @@ impl<B: StackedBackend> SlotRef<Stacked<B>> {
 
 // SAFETY: every method forwards its arguments to the same method of `B`. `B` upholds the contract
 // of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a block as a
-// block. The views of `B` use their `SlotRef` only through methods that work for both layouts.
+// block. A view of `B` uses its `SlotRef` only through methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;

@@ -117,13 +117,13 @@ impl<B: PoolBackend> State<B> {
         self.config.get().byte_limit.saturating_sub(self.reserved.get())
     }
 
-    /// Counts a block that was allocated for the pool.
+    /// Counts a newly allocated block and its bytes.
     pub(super) fn note_growth(&self, bytes: usize) {
         self.note_reserved(bytes);
         self.growths.increment();
     }
 
-    /// Counts the bytes of a block that was added to the pool.
+    /// Adds a block's bytes to the pool's total size.
     pub(super) fn note_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);

@@ -59,19 +59,19 @@ impl<B: PoolBackend> Table<B> {
             // SAFETY: `index` is within the bounds of the slot array, whose memory was just
             // allocated.
             let place = unsafe { Self::slot(table, index) };
-            // SAFETY: `place` is inside the new table, to which no reference exists.
+            // SAFETY: `place` is inside the new table. No reference to the table exists.
             unsafe { place.write(slot) };
         }
         for index in 0..SLOTS {
             // SAFETY: `index` is within the bounds of the shape set array, whose memory was just
             // allocated.
             let place = unsafe { Self::shapes(table, index) };
-            // SAFETY: `place` is inside the new table, to which no reference exists.
+            // SAFETY: `place` is inside the new table. No reference to the table exists.
             unsafe { place.write(null_mut()) };
             // SAFETY: `index` is within the bounds of the record array, whose memory was just
             // allocated.
             let place = unsafe { Self::record(table, index) };
-            // SAFETY: `place` is inside the new table, to which no reference exists.
+            // SAFETY: `place` is inside the new table. No reference to the table exists.
             unsafe { place.write(Record::EMPTY) };
         }
         // SAFETY: the field is inside the new table, and its old value does not need to be dropped.

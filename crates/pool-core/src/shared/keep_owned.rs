@@ -62,7 +62,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Errors
     ///
-    /// Returns the error that `body` returned, or an error from [`SharedPool::try_take`].
+    /// Returns the error from `body`, or an error from [`SharedPool::try_take`].
     pub fn try_keep_owned<O, T: HostElement, E: From<PoolError<O::Error>>>(
         &mut self,
         pool: &SharedPool<O>,
@@ -122,7 +122,7 @@ impl<B: HostBackend> Scope<'_, B> {
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // The slot still contains the block that `idle_block_bytes` found, because nothing has been
         // acquired since. SAFETY: the caller guarantees that it holds the only view of the block.
-        // This call owns the spare block, which has the same backend and context as the slot's
+        // Only this call uses the spare block, which has the same backend and context as the slot's
         // block.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot. The block's size and its number of

@@ -96,7 +96,7 @@ pub struct Owned<B: SharedBackend, T> {
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared reference to an array gives only shared access to the array's memory and
-// elements. The bounds require both to be `Sync`.
+// elements. The bounds require the memory and the elements to be `Sync`.
 unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 
 impl<B: SharedBackend, T> Owned<B, T> {

@@ -394,7 +394,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter to which only the calling thread writes.
+/// Adds `by` to a counter that only the calling thread modifies.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

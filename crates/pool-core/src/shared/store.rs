@@ -410,8 +410,7 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Records the current number of live bytes as the peak if this number exceeds the previous
-    /// peak.
+    /// Records the current number of live bytes as the peak if it exceeds the previous peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
         // While other threads acquire and return arrays, the sum may miss some of their changes and
@@ -564,8 +563,8 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array. The counted number is the array's
-/// size rounded up to a whole number of units.
+/// Returns the number of bytes that the pool counts for an array. The result is the array's size
+/// rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)

@@ -137,7 +137,8 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         // as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // The span may be smaller than `bytes` if a vector received only the remainder of its chunk.
+    // The span may be shorter than `bytes` bytes if a vector received only the remainder of its
+    // chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
     // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`. The pool
     // is marked as busy.

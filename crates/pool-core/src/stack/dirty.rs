@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every added byte remains dirty until it is removed, regardless of the order of
-    /// the calls. Additional bytes may be dirty.
+    /// Tests that every added byte remains dirty until it is removed, regardless of the call order.
+    /// Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

@@ -46,8 +46,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns the whole pages between the cursor and the end of the cursor's chunk to the operating
-/// system. Returns the number of bytes in these pages. The chunk and its dirty ranges do not
+/// Releases the whole pages between the cursor and the end of the cursor's chunk to the operating
+/// system. Returns the number of bytes in the released pages. The chunk and its dirty ranges do not
 /// change, because the bytes of a released page are still initialized.
 ///
 /// # Safety

@@ -58,8 +58,8 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
     /// are handed out again (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The arrays to which handles refer, in the order in which the arrays were handed out. The
-    /// field is accessed only through `with_names`.
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
