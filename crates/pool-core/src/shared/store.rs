@@ -233,7 +233,7 @@ impl<B: SharedBackend> Store<B> {
     /// # Errors
     ///
     /// Returns the same errors as [`SharedPool::try_take`](crate::SharedPool::try_take). The error
-    /// is `None` if a block of the class would not fit in the address space.
+    /// is `None` if a block of the required class would not fit in the address space.
     #[inline(never)]
     pub(super) fn take(&self, bytes: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         #[cfg(feature = "std")]
@@ -288,10 +288,10 @@ impl<B: SharedBackend> Store<B> {
         self.grow(class)
     }
 
-    /// Searches all magazines for an idle block of the class and then searches all shards for a
-    /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// larger block's surplus plus the bytes of all live arrays must not exceed the peak live
-    /// bytes.
+    /// Searches all magazines for an idle block of the required class and then searches all shards
+    /// for a larger block. The larger block is at most four times as large as a block of the
+    /// required class. The larger block's surplus plus the bytes of all live arrays must not exceed
+    /// the peak live bytes.
     ///
     /// A factor above four would not save memory for two arrays that are never live at the same
     /// time. Assume that one array is more than four times as large as the other. Both arrays then

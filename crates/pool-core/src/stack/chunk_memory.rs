@@ -36,8 +36,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// The chunk must belong to this pool, and no view of it may be in use. The pool must be marked as
-/// busy or exclusively borrowed.
+/// The chunk must belong to this pool, and no view of the chunk may be in use. The pool must be
+/// marked as busy or exclusively borrowed.
 pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk) -> usize {
     // SAFETY: the caller guarantees that no view of the chunk is in use.
     if unsafe { part_with(state, &chunk) } {

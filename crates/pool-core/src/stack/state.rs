@@ -211,8 +211,8 @@ impl<B: StackedBackend> StackState<B> {
     /// Sets `end` and `written_end`, which limit the memory that acquires may use without calling
     /// the cold function (invariants 3, 6, and 8).
     pub(super) fn set_ends(&self) {
-        // This method clears `is_lean` because every operation that changes the chunks, counters,
-        // ranges, or modes calls the method.
+        // Every operation that changes the chunks, counters, ranges, or modes calls this method, so
+        // the method also clears `is_lean`.
         self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;

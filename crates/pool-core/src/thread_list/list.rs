@@ -1,5 +1,5 @@
-//! Defines the list of a thread's idle pools. The list's hot path only takes an entry from a word
-//! in thread-local memory or puts an entry back.
+//! Defines the list of a thread's idle pools. The list's hot path consists only of taking an entry
+//! from a word in thread-local memory or putting one back.
 
 use core::cell::Cell;
 use core::fmt;
