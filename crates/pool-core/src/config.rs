@@ -93,10 +93,10 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire first overwrites the acquired memory with 0xFF bytes. These bytes
-    /// represent NaN in every floating-point type. Poisoning the memory exposes code that reads
-    /// elements before writing them. With poisoning enabled, each acquire also calls a cold
-    /// function that fills the memory.
+    /// Sets whether the pool overwrites newly acquired memory with 0xFF bytes before handing it
+    /// out. These bytes represent NaN in every floating-point type. Poisoning the memory exposes
+    /// code that reads elements before writing them. With poisoning enabled, each acquire also
+    /// calls a cold function that fills the memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -142,8 +142,8 @@ impl PoolConfig {
     /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
     /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
     /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
-    /// passes. Warnings are enabled by default. A pass lasts either as long as a scope opened
-    /// directly from the pool or as long as one guard owns a thread's pool. The usual cause of a
+    /// passes. Warnings are enabled by default. A pass lasts as long as a scope that was opened
+    /// directly from the pool, or as long as one guard owns a thread's pool. The usual cause of a
     /// warning is a loop that acquires more memory in each iteration because it does not open a
     /// scope. The warning states which call made the pool grow. The `pool-facade` crate prints the
     /// warning to standard error, once per pool. Release builds never print warnings.
@@ -205,7 +205,7 @@ impl Default for PoolConfig {
 /// Sampling starts when `sample_lengths` or `compact` is called for the first time. Before sampling
 /// has started, `compact` does not replace any blocks.
 ///
-/// For each slot, `compact` considers the lengths that were acquired since the last call to
+/// For each slot, `compact` considers the lengths of the arrays acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
 /// each slot. If no lengths were sampled for a slot, the slot retains its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,7 +220,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The maximum number of acquires sampled for each slot.
+    /// The maximum number of lengths sampled for each slot.
     pub const SAMPLES: u16 = 32;
 }
 

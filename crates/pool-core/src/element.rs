@@ -5,8 +5,7 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type for elements that a pool can hand out after their memory has been zeroed,
-/// filled, or written.
+/// A plain data type that a pool can hand out after zeroing, filling, or writing its memory.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
@@ -54,8 +53,8 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the host backends' acquire methods that write each element before it can be
-/// read.
+/// An element type accepted by the host backends' acquire methods, which write each element before
+/// it can be read.
 ///
 /// `HostElement` is implemented for every [`Copy`] type. If a type is not `Copy`, the compiler's
 /// error message names the alternatives.

@@ -21,13 +21,13 @@ pub trait Engine: Copy {
     /// for a fixed rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves, without moving the cursor, the slot for an array whose elements may be read before
-    /// they are written. This method does not return a `Result`, so the hot path has to check only
+    /// Reserves the slot for an array whose elements may be read before they are written, without
+    /// moving the cursor. This method does not return a `Result`, so the hot path has to check only
     /// the slot.
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) would return.
     ///
     /// # Safety
     ///
@@ -43,7 +43,7 @@ pub trait Engine: Copy {
     ///
     /// # Errors
     ///
-    /// Returns an error if the product of the lengths overflows or if an allocation fails.
+    /// Returns an error if the product of the axis lengths overflows or if an allocation fails.
     ///
     /// # Safety
     ///
@@ -64,7 +64,7 @@ pub trait FixedEngine: Engine {
     ///
     /// # Errors
     ///
-    /// Returns [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// Returns [`ShapeError::Overflow`] if the product of the axis lengths overflows.
     fn count<T>(self) -> Result<usize, ShapeError>;
 
     /// Returns the part of the shape that an array stores.
@@ -82,7 +82,7 @@ pub trait FromParts<V, K> {
     /// # Safety
     ///
     /// `kept` must come from the same acquire as `view`, so that the view's length equals the
-    /// product of the lengths in `kept`.
+    /// product of the axis lengths in `kept`.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -96,7 +96,7 @@ impl<V> FromParts<V, ()> for V {
 impl<V, D> FromParts<V, D> for NdView<V, D> {
     #[inline(always)]
     unsafe fn from_parts(view: V, dims: D) -> Self {
-        // SAFETY: the caller guarantees that the product of the lengths equals the number of
+        // SAFETY: the caller guarantees that the product of the axis lengths equals the number of
         // acquired elements.
         unsafe { Self::new_unchecked(view, dims) }
     }
@@ -335,8 +335,8 @@ impl Engine for &[usize] {
 }
 
 /// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
-/// calling the cold function. Returns `None` if the array does not fit into the slot, if the
-/// lengths are invalid, or if they require a further check.
+/// calling the cold function. Returns `None` if the array does not fit into the slot, or if the
+/// lengths are invalid or need a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -367,7 +367,7 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// Returns the product of the axis lengths if no special case applies. Returns `None` if the
+/// Returns the product of the axis lengths, unless a special case applies. Returns `None` if the
 /// product overflows or is zero, or if the elements are zero-sized. The [`element_count`] function
 /// handles these cases. Elements that fit into a block have a total size of at most `isize::MAX`
 /// bytes.

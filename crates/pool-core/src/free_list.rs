@@ -97,8 +97,8 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Returns a pool to its original list at a lower cost than [`put`](Self::put). If the list has
     /// changed since the pool was taken, this method returns the pool to the caller instead of
-    /// adding it to the list. The list is unchanged if all pools that were taken after this pool
-    /// have been returned in the reverse order.
+    /// adding it to the list. The list has not changed if the pools taken after this one have all
+    /// been returned in reverse order.
     ///
     /// # Safety
     ///
@@ -118,8 +118,8 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // When the pool was taken, it linked to the next pool in the list, and this link has not
         // changed. The caller guarantees that only closing the list can have dropped the linked
-        // pool. No pool ever links to the closed marker. The two addresses are equal, so the pool's
-        // link is still valid.
+        // pool. No pool ever links to the address `CLOSED`. The two addresses are equal, so the
+        // pool's link is still valid.
         self.head.set(root.into_raw());
         None
     }
@@ -236,7 +236,7 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
 }
 
 /// An iteration over a list's pools. During the iteration, the list does not contain these pools.
-/// When the iteration ends, all pools that the caller did not keep are returned to the list in
+/// When the iteration ends, all pools that the caller did not take are returned to the list in
 /// their original order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,

@@ -31,7 +31,7 @@ impl MemoryChecks {
         Self { poison: false, fresh: false }
     }
 
-    /// Sets whether each acquire first overwrites the acquired memory with 0xFF bytes (see
+    /// Sets whether pools overwrite newly acquired memory with 0xFF bytes (see
     /// [`PoolConfig::poison`]).
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
@@ -46,7 +46,7 @@ impl MemoryChecks {
         self
     }
 
-    /// Returns `true` if each acquire first overwrites the acquired memory with 0xFF bytes.
+    /// Returns `true` if pools overwrite newly acquired memory with 0xFF bytes.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison

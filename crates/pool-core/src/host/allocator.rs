@@ -52,10 +52,10 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// # Memory
 ///
-/// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation in a chunk grows and shrinks in place, and its memory can be reused once the
-/// allocation is freed. The memory of any other freed allocation cannot be reused until the scope
-/// has ended.
+/// The allocator acquires chunks from the scope and divides them without rounding up the size of
+/// each allocation. The last allocation in a chunk grows and shrinks in place, and its memory can
+/// be reused once the allocation is freed. The memory of any other freed allocation cannot be
+/// reused until the scope has ended.
 ///
 /// In a pool with slots, each chunk occupies its own slot, and the chunk sizes grow from 1 KiB to
 /// 64 KiB. A collection that does not share its chunk grows as a [`PoolVec`](crate::PoolVec) does,
@@ -69,7 +69,7 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// numbers; call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
+/// sizes. Call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
@@ -352,8 +352,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the swap. User code that runs during the swap
-        // therefore cannot allocate bytes from this chunk. Otherwise, the bytes that user code
-        // allocated during the swap would not move with the allocation.
+        // therefore cannot allocate bytes from this chunk. Any bytes that user code allocated
+        // during the swap would not move with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };

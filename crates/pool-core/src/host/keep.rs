@@ -81,7 +81,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Keeps the slice that `body` returns, like [`keep`](Self::keep), but accepts a `body` that
+    /// Keeps the slice that `body` returns, as [`keep`](Self::keep) does, but accepts a `body` that
     /// may fail. The error type is either [`PoolError`] or a type that implements
     /// `From<PoolError>`.
     ///

@@ -186,7 +186,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that `cursor` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(cursor) };
-    // SAFETY: the table is live, and a table's number never changes after the table is created.
+    // SAFETY: the table is live, and its `number` field never changes after the table is created.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
         // SAFETY: `cursor` is not a sentinel and belongs to the same pool as the slot.

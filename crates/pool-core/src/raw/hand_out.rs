@@ -51,7 +51,7 @@ impl Demand {
 /// the slot's pool.
 ///
 /// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
-/// use, `slot` is the vector's own slot and `taken_to` is the number of the first idle slot.
+/// use, `slot` is the vector's own slot and `taken_to` is the index of the first idle slot.
 ///
 /// If a demand's elements occupy no bytes, the function does not change the slot's block, and the
 /// slot remains armed for its next use.
@@ -74,7 +74,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure computes the number of the first idle slot, because few acquires need this number.
+    // A closure computes the index of the first idle slot, because most acquires do not need it.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -228,8 +228,8 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Records the number of bytes that an acquire needed. If the slot is being sampled, the acquire is
-/// also counted as a sample.
+/// Records the number of bytes that an acquired array needs. If the slot is being sampled, the
+/// function also records a sample.
 ///
 /// # Safety
 ///

@@ -25,7 +25,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
     unsafe { trim_busy(state, from) }
 }
 
-/// Frees blocks like [`trim`], for a pool that the caller has already marked as busy.
+/// Frees blocks as [`trim`] does, but for a pool that the caller has already marked as busy.
 ///
 /// # Safety
 ///
@@ -136,8 +136,8 @@ unsafe fn smaller_block<B: PoolBackend>(
 }
 
 /// Replaces an idle slot's block with one of `target` bytes. Returns the number of bytes by which
-/// the slot's block has shrunk. If the smaller block cannot be allocated, the slot is left without
-/// a block until its next acquire allocates one.
+/// the slot's block has shrunk. If the smaller block cannot be allocated, the slot has no block
+/// until it is next acquired.
 ///
 /// # Safety
 ///
@@ -156,9 +156,9 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms slot `from` and all later slots that hold a block, so that the cold function receives the
-/// lengths of their next acquires. If the pool is busy, the function does not arm any slots,
-/// because the slot at the cursor must continue to advertise 0 words.
+/// Arms slot `from` and all later slots that hold a block, so that the cold function samples the
+/// next length of each slot. If the pool is busy, the function does not arm any slots, because the
+/// slot at the cursor must continue to advertise 0 words.
 ///
 /// # Safety
 ///

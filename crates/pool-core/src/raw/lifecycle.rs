@@ -38,8 +38,8 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration. Each slot starts using the new configuration at its next
-    /// acquire.
+    /// Replaces the configuration. Each slot starts to use the new configuration when it is next
+    /// acquired.
     ///
     /// # Safety
     ///

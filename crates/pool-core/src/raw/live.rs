@@ -53,8 +53,8 @@ impl LiveBytes {
     ///
     /// # Errors
     ///
-    /// The error is the number of bytes that the host could not allocate. If an error is returned,
-    /// nothing has been recorded.
+    /// The error contains the number of bytes that the host could not allocate. If an error is
+    /// returned, nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
         // The vector is moved out of its cell because the allocator may run code that reads the
         // pool's statistics.

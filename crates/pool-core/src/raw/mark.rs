@@ -3,15 +3,15 @@
 //!
 //! The slot's record stores the number of words at the start of the block that may contain
 //! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are zeroed
-//! and the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked slot
-//! requires no check for a mark.
+//! and the mark is removed. A marked slot advertises 0 words, so the hot path does not have to
+//! check for marks.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark for a block that contains more words than a record can count.
+/// The mark for a block whose number of words does not fit in a record.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
 /// Returns the number of words in the first `bytes` bytes of a block, in the form stored in a

@@ -43,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, not a sentinel, in a pool that outlives `'s`.
+    /// `slot` must be a slot (not a sentinel) of a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -69,7 +69,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and a table's number never changes after the table is
+        // SAFETY: the slot's table is live, and its `number` field never changes after the table is
         // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
