@@ -24,7 +24,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
-/// tests in `pool-conformance` cover queue order, failed allocations, and lengths of up to one
+/// tests in `pool-conformance` cover queue order, failed allocations, and arrays of up to one
 /// mebibyte. The tests also track the blocks that the backend allocates and frees.
 /// `pool-conformance` also contains two good starting points for new backends: a minimal backend
 /// and a backend with a command queue.
@@ -89,11 +89,11 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may retain a reference to the context after the method returns. A view may access
-///   the context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted
-///   parts of the context (`Rc` or `Arc`). No method may call back into the pool that called it.
-///   Methods may run user code (an allocator's hooks, a driver's callbacks, or a log subscriber),
-///   and that code may use the same pool. If user code calls an acquire method, the call fails with
+/// - No method may retain a reference to the context after it returns. A view may access the
+///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
+///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
+///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
+///   may use the same pool. If user code calls an acquire method, the call fails with
 ///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
 ///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
 ///   views also need.
@@ -634,8 +634,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking.
-    /// The method accepts both variants of [`FirstUse`].
+    /// The fallible version of [`reserve`](Self::reserve). This version accepts both variants of
+    /// [`FirstUse`].
     ///
     /// # Errors
     ///
@@ -673,7 +673,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// This cursor must have moved past `taken`, and no view of that memory may be in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
-    /// Acquires the reserved memory and then fills it. If filling fails, the memory is returned to
+    /// Acquires the reserved memory and then fills it. If `fill` fails, the memory is returned to
     /// the pool.
     ///
     /// # Safety

@@ -3,8 +3,8 @@
 
 use crate::error::ConfigError;
 
-/// The configuration of one pool. `PoolConfig`'s builder methods change individual values and leave
-/// all others at their defaults.
+/// The configuration of one pool. Each of `PoolConfig`'s builder methods changes one value and
+/// leaves all others unchanged.
 ///
 /// ```
 /// use pool_core::PoolConfig;
@@ -103,9 +103,10 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks allow
-    /// a memory checker to detect raw pointers that are used after their scope has ended. With
-    /// fresh blocks, each acquire performs an additional allocation.
+    /// Sets whether the pool allocates a new block for every acquired array and frees the old
+    /// block. Fresh blocks allow a memory checker to detect raw pointers that are used after their
+    /// scope has ended. With fresh blocks, the pool performs an additional allocation for each
+    /// acquired array.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;

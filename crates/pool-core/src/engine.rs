@@ -70,8 +70,8 @@ pub trait FixedEngine: Engine {
     /// Returns the part of the shape that an array stores.
     fn kept<'s>(self) -> Self::Kept<'s>;
 
-    /// Converts a function of an element's index into a function that is called for each element in
-    /// row-major order.
+    /// Converts a function of an element's index into a function of the element's row-major
+    /// position. The returned function must be called for each element in row-major order.
     fn in_order<T>(self, element: impl FnMut(Self::Position) -> T) -> impl FnMut(usize) -> T;
 }
 

@@ -84,9 +84,9 @@ pub enum PoolError<E> {
         /// The index of the slot that both handles refer to.
         slot: usize,
     },
-    /// The call came from code that another operation of the pool was running, such as an
-    /// allocator's hook, a `tracing` subscriber, or a backend. Code that runs inside one of a
-    /// pool's operations cannot acquire memory from that pool.
+    /// The caller was an allocator's hook, a `tracing` subscriber, a backend, or other code that
+    /// another operation of the pool was running. Code that runs inside one of a pool's operations
+    /// cannot acquire memory from that pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
     /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.

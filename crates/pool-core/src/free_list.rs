@@ -12,10 +12,11 @@ use crate::pool::Pool;
 
 /// A list of pools that are not in use, in last-in, first-out order.
 ///
-/// A free list can be stored in a `const` thread-local variable without a destructor. Dropping a
-/// list does not free any memory, so call [`close`](Self::close) when the list's thread ends. After
-/// [`take`](Self::take) has returned a pool, the caller owns the pool, independently of the list.
-/// Pools may be returned to the list in any order, even after the list has been closed.
+/// A free list can be stored in a thread-local variable that has a `const` initializer and no
+/// destructor. Dropping a list does not free any memory, so call [`close`](Self::close) when the
+/// list's thread ends. After [`take`](Self::take) has returned a pool, the caller owns the pool,
+/// independently of the list. Pools may be returned to the list in any order, even after the list
+/// has been closed.
 ///
 /// The following example stores a thread's idle pools, which use a custom backend, in a list:
 ///
@@ -241,7 +242,7 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
-    /// The pools that have already been visited, starting with the most recent one.
+    /// The pools that have already been visited, starting with the most recently visited one.
     visited: FreeList<B>,
 }
 

@@ -1,4 +1,4 @@
-//! Defines debugging modes that apply to every pool in the process, in addition to the pool's own
+//! Defines debugging modes that apply to every pool in the process, in addition to each pool's own
 //! configuration.
 
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -39,7 +39,8 @@ impl MemoryChecks {
         self
     }
 
-    /// Sets whether each acquire allocates a new block (see [`PoolConfig::fresh`]).
+    /// Sets whether pools allocate a new block for every acquired array (see
+    /// [`PoolConfig::fresh`]).
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -52,7 +53,7 @@ impl MemoryChecks {
         self.poison
     }
 
-    /// Returns `true` if each acquire allocates a new block.
+    /// Returns `true` if pools allocate a new block for every acquired array.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh

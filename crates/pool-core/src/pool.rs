@@ -15,8 +15,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// A pool has no acquire methods of its own. To acquire memory, open a [`Scope`]. A pool retains
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact), or
 /// [`clear`](Self::clear), or drops the pool. A second pass through the same scopes therefore does
-/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes; the
-/// documentation of `keep` states how many.
+/// not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes, as the
+/// documentation of `keep` explains.
 ///
 /// A pool can be sent to another thread if both the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend

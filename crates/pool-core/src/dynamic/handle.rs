@@ -145,8 +145,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// in a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
-/// them. Constants do not move when memory is acquired in a scope, trimmed, or compacted. Acquire a
-/// pool's constants first, so that their blocks are no larger than needed.
+/// them. Constants do not move when a scope acquires memory or when the pool is trimmed or
+/// compacted. Acquire a pool's constants first, so that their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -237,8 +237,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
-    /// A marker for an exclusive borrow, because at most one of a pool's `Handles` values may be in
-    /// use at a time.
+    /// A marker for an exclusive borrow. At most one of a pool's `Handles` values may be in use at
+    /// a time.
     exclusive: PhantomData<&'p mut ()>,
 }
 

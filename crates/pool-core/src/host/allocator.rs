@@ -32,8 +32,8 @@ const STACK_DIVISOR: usize = 64;
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
 /// with an allocator parameter. With the `nightly` feature enabled, the type also implements the
-/// standard library's trait, so the standard collections accept it. The elements may implement
-/// `Drop`, because the collection drops them.
+/// standard library's `Allocator` trait, so the standard collections accept it. The elements may
+/// implement `Drop`, because the collection drops them.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

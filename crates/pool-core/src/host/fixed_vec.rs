@@ -128,8 +128,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// Returns the number of elements. Unlike the `len` method of slices, this method does not
-    /// access the memory.
+    /// Returns the number of elements. Unlike `self.len()`, which dereferences to a slice, this
+    /// method does not create a reference to the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length
@@ -347,7 +347,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice remains valid as long as the
+    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
     /// scope's views do. The vector's remaining capacity stays unused.
     #[inline]
     #[must_use]

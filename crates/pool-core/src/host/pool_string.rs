@@ -136,7 +136,7 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text remains valid as long as the allocator's
+    /// Returns the text without copying it. The text remains valid for as long as the allocator's
     /// memory does.
     #[inline]
     #[must_use]

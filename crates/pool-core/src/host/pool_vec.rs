@@ -1,5 +1,5 @@
-//! Defines a growable vector in a scope. When the vector grows, it remains in its slot and swaps
-//! the slot's block for a larger one.
+//! Defines a growable vector that is stored in a scope's memory. When the vector grows, it remains
+//! in its slot and swaps the slot's block for a larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -13,7 +13,7 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A growable vector in a pool's memory.
+/// A growable vector that is stored in a pool's memory.
 ///
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
@@ -319,9 +319,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.retain(keep);
     }
 
-    /// Converts the vector into a slice of its elements that remains valid as long as the scope's
-    /// views do. In a stack, the unused capacity returns to the pool, unless something has been
-    /// acquired since the vector last grew.
+    /// Converts the vector into a slice of its elements. The slice remains valid for as long as the
+    /// scope's views do. In a stack, the unused capacity returns to the pool, unless something has
+    /// been acquired since the vector last grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

@@ -34,7 +34,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Repeating and copying values
     ///
-    /// A closure that ignores the index fills the array with a value; a closure that indexes a
+    /// A closure that ignores the index fills the array with a value. A closure that indexes a
     /// slice of the same length copies the slice. Both kinds of closure compile to a loop without
     /// bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
     /// [`acquire_from`](Self::acquire_from) each behave identically on every backend.

@@ -1,5 +1,5 @@
 //! Implements operations that install, remove, and free a slot's block. These operations also
-//! remove the slot's cached shapes, because the shapes were checked only against that block.
+//! remove the slot's cached shapes, because the shapes were checked only against the old block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;

@@ -3,7 +3,7 @@
 //! of zero.
 //!
 //! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
-//! user code, the pool is marked as busy and the slot at the cursor advertises 0 words (invariant
+//! user code, the pool is marked as busy, and the slot at the cursor advertises 0 words (invariant
 //! 9).
 
 use core::ptr::NonNull;

@@ -28,8 +28,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // The comparison in `fits` is strict. The block therefore holds one more word, or one more
-    // element if a word does not contain a whole number of elements.
+    // The comparison in `fits` is strict. The block therefore has room for one additional word, or
+    // for one additional element if a word does not contain a whole number of elements.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {

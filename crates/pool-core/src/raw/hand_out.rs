@@ -113,7 +113,7 @@ unsafe fn put_in_order<B: PoolBackend>(
     // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
         // SAFETY: the slot's block has not been replaced since a view armed the slot. The block is
-        // therefore still that view's block.
+        // therefore still the one that the view used.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;

@@ -106,7 +106,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     released
 }
 
-/// Returns the size in bytes of the block that should replace an oversized slot's block. Returns
+/// Returns the size, in bytes, of the block that should replace the slot's oversized block. Returns
 /// `None` if the slot should retain its block.
 ///
 /// # Safety

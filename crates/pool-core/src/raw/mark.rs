@@ -14,8 +14,8 @@ use crate::error::PoolError;
 /// The mark for a block whose number of words does not fit in a record.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the form stored in a
-/// slot's record.
+/// Returns the number of words that a slot's record stores to mark the first `bytes` bytes of a
+/// block.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }

@@ -52,17 +52,16 @@
 //!    acquire that has prepared the block for the shape. Code that replaces a slot's block also
 //!    removes the slot's shape set.
 //!
-//! 9. **While user code runs inside an operation, no memory can be acquired from the pool or freed
-//!    in it**. The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
-//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
-//!    these values.
+//! 9. **While user code runs inside an operation, no memory of the pool can be acquired or freed**.
+//!    The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a `SlotRef`,
+//!    or a `Handles` value alongside a scope. User code may also call the methods of these values.
 //!
 //!    The pool is marked as busy (see the `busy` module), and the slot at its cursor advertises 0
-//!    words. The mark is set before the operation first reads a cursor, a slot, a table list, or a
-//!    shape set. The mark is removed after the operation's last write to these data structures.
-//!    While the pool is busy, acquires call the cold function, which fails with
+//!    words. The pool is marked before the operation first reads a cursor, a slot, a table list, or
+//!    a shape set. The mark is removed after the operation's last write to any of these data
+//!    structures. While the pool is busy, acquires call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, and methods that only read still succeed. The table below lists all operations
+//!    busy pool, but methods that only read still succeed. The table below lists all operations
 //!    that run user code. While user code runs, the operation holds neither a lock nor a reference
 //!    to data that the pool's other methods read. Unwinding removes the mark and leaves every slot
 //!    valid (invariant 6).
@@ -70,8 +69,8 @@
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record is extended to cover the word that
 //!     contains that byte (see the `mark` module). A mark never shrinks until all marked words have
-//!     been zeroed, or the slot receives a different block. A marked slot advertises 0 words, and
-//!     the cold function zeroes its marked words before the slot is handed out for reading.
+//!     been zeroed or the slot has received a different block. A marked slot advertises 0 words,
+//!     and the cold function zeroes its marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

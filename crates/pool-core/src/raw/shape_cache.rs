@@ -1,11 +1,11 @@
 //! Implements the N-way shape cache, which stores a set of shapes for each slot whose arrays have a
-//! dynamic rank. When a cold function replaces a slot's block, the function also drops all of the
-//! slot's shapes.
+//! dynamic rank. When a cold function replaces a slot's block, it also drops all of the slot's
+//! shapes.
 //!
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale. Every cached shape fits in the slot's block. Entries are
 //! evicted in round-robin order. The worst case is a loop that uses one more shape than the set can
-//! hold. Each acquire in the loop then misses the cache and allocates a few words on the host.
+//! hold. Each acquire in such a loop misses the cache and allocates a few words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;

@@ -101,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must remain in use as long as the returned reference is
-    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must remain in use for as long as the returned reference
+    /// is used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
