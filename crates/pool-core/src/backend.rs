@@ -105,7 +105,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by index,
 /// identity, or pointer. `allocate` inserts the handle into the table, `free` removes the handle in
 /// queue order, and dropping the context drops all remaining handles. A pointer to a table entry
-/// must stay valid as long as any view may use the entry. If table entries live as long as the
+/// must stay valid for as long as any view may use the entry. If table entries live as long as the
 /// context, a bug in the backend can cause wrong results but not a use-after-free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
@@ -253,8 +253,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Errors
     ///
     /// Returns the backend's own error if the backend cannot establish this order. If this method
-    /// fails, either the acquire that called it fails with the same error, or the block is leaked
-    /// instead of freed.
+    /// fails, either the acquire method that called it fails with the same error, or the block is
+    /// leaked instead of freed.
     ///
     /// # Safety
     ///
@@ -577,11 +577,11 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns a serial number that none of this pool's handles has used before.
     fn next_serial(&self) -> u64;
 
-    /// Returns the named array with the given number.
+    /// Returns the named array with the given index.
     ///
     /// # Safety
     ///
-    /// A named array with the given number must exist.
+    /// A named array with the given index must exist.
     unsafe fn named(
         &self,
         number: usize,
@@ -719,8 +719,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Returns the unused part of the vector's memory to the pool if the layout supports this and
-    /// nothing else has been acquired since the vector last grew.
+    /// Returns the vector's unused memory to the pool if the layout supports this and nothing else
+    /// has been acquired since the vector last grew.
     ///
     /// # Safety
     ///

@@ -95,8 +95,8 @@ impl PoolConfig {
 
     /// Sets whether the pool overwrites newly acquired memory with 0xFF bytes before handing it
     /// out. These bytes represent NaN in every floating-point type. Poisoning the memory exposes
-    /// code that reads elements before writing them. With poisoning enabled, each acquire also
-    /// calls a cold function that fills the memory.
+    /// code that reads elements before writing them. With poisoning enabled, each acquire method
+    /// also calls a cold function that fills the memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -115,8 +115,8 @@ impl PoolConfig {
 
     /// Sets whether the pool measures its peak number of live bytes (see
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes)). While the measurement is enabled,
-    /// each acquire calls a cold function. Enable the measurement for a few iterations and then
-    /// disable it with [`configure`](crate::Pool::configure).
+    /// each acquire method calls a cold function. Enable the measurement for a few iterations and
+    /// then disable it with [`configure`](crate::Pool::configure).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -174,7 +174,8 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
+    /// Returns `true` if an enabled debugging mode makes all acquire methods call the cold
+    /// function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }

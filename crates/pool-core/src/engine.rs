@@ -1,5 +1,5 @@
 //! Reserves the slot for an array. Each kind of shape has its own implementation. If the shape is a
-//! length, reserving a slot takes one comparison; a fixed rank also requires a checked
+//! length, reserving a slot takes one comparison. A fixed rank also requires a checked
 //! multiplication. For a dynamic rank, the reservation searches the slot's shape set. The traits in
 //! this module seal the [`Shape`](crate::Shape) trait.
 
@@ -15,10 +15,10 @@ use crate::nd_view::NdView;
 /// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// A shape for which an acquire can reserve a slot.
+/// A shape for which an acquire method can reserve a slot.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores. The type is `()` for a length, the axis lengths
-    /// for a fixed rank, or the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores. This type is `()` for a length, an array of axis
+    /// lengths for a fixed rank, or a `DynamicShape` for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
     /// Reserves the slot for an array whose elements may be read before they are written, without
@@ -55,7 +55,7 @@ pub trait Engine: Copy {
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>>;
 }
 
-/// An engine for shapes whose rank is known at compile time.
+/// An [`Engine`] for shapes whose rank is known at compile time.
 pub trait FixedEngine: Engine {
     /// The type of an element's index.
     type Position;
@@ -81,8 +81,8 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// `kept` must come from the same acquire as `view`, so that the view's length equals the
-    /// product of the axis lengths in `kept`.
+    /// `kept` and `view` must come from the same call to an acquire method, so that the view's
+    /// length equals the product of the axis lengths in `kept`.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 

@@ -71,7 +71,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         &mut self.view
     }
 
-    /// Returns the element at `index`, which must contain one number per axis. Returns `None` if
+    /// Returns the element at `index`, which must contain one entry per axis. Returns `None` if
     /// `index` is out of bounds or has a different rank.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {

@@ -69,7 +69,8 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
 /// as `try_reserve` return an error instead of aborting. The error from `try_reserve` contains no
-/// sizes. Call [`take_refusal`](Self::take_refusal) to get the pool's error, which contains them.
+/// sizes. Call [`take_refusal`](Self::take_refusal) to get the pool's own error, which states the
+/// requested size.
 ///
 /// # Why this is sound
 ///
@@ -326,8 +327,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
-            // and the allocation is no longer the last one in the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes the current chunk,
+            // which does not contain this allocation.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -352,8 +353,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the swap. User code that runs during the swap
-        // therefore cannot allocate bytes from this chunk. Any bytes that user code allocated
-        // during the swap would not move with the allocation.
+        // therefore cannot allocate bytes from this chunk. If user code could allocate bytes from
+        // the chunk, those bytes would not move to the larger block.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };

@@ -361,8 +361,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         // memory, and the code below replaces that view.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
-        // SAFETY: the memory has room for `grown.capacity` elements and stays valid as long as the
-        // scope's views are usable.
+        // SAFETY: the memory has room for `grown.capacity` elements and stays valid for as long as
+        // the scope's views are usable.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
         // SAFETY: the first `length` elements are initialized, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };

@@ -62,9 +62,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, so the slot is *marked* as possibly
-    /// uninitialized. Every acquire of a marked slot calls the cold function. The next acquire that
-    /// hands out this memory without writing to it (such as [`acquire`](Self::acquire)) first
-    /// zeroes the marked bytes and then removes the mark.
+    /// uninitialized. Every method that acquires a marked slot calls the cold function. The next
+    /// method that hands out this memory without writing to it (such as [`acquire`](Self::acquire))
+    /// first zeroes the marked bytes and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

@@ -1,6 +1,6 @@
-//! Implements the cold function, which handles the rare cases of an acquire. The rare cases include
-//! the end of a table, a slot's first use, a block that is too small, an armed slot, and a length
-//! of zero.
+//! Implements the cold function, which handles the rare cases in which the hot path cannot acquire
+//! memory. The rare cases include the end of a table, a slot's first use, a block that is too
+//! small, an armed slot, and a length of zero.
 //!
 //! A single comparison diverts all of these cases to [`prepare`]. Because the cold function may run
 //! user code, the pool is marked as busy, and the slot at the cursor advertises 0 words (invariant
@@ -106,7 +106,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
         unsafe { SlotPointer::new(slot) }
     };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that this slot and all slots above it are idle. The slot
     // advertises 0 words, and the pool is marked as busy.
@@ -192,7 +192,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
         // SAFETY: `cursor` is not a sentinel and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
         // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
-        // remains idle because a busy pool rejects all acquires.
+        // remains idle because a busy pool hands out no memory.
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the slot's views. The

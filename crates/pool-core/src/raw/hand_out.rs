@@ -1,5 +1,5 @@
-//! Defines the only function that hands out a slot's block. Each acquire calls this function, as
-//! does the first use of a vector that was acquired without capacity.
+//! Defines the only function that hands out a slot's block. Each acquire method calls this
+//! function. A vector that was acquired without capacity calls it before its first use.
 //!
 //! The function does all of the work that must precede the first write to a block. Specifically, it
 //! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
@@ -50,8 +50,8 @@ impl Demand {
 /// Hands out the block of `slot` for the elements that a demand describes. `state` is the state of
 /// the slot's pool.
 ///
-/// For an acquire, `slot` is the first idle slot and `taken_to` is `None`. For a vector's first
-/// use, `slot` is the vector's own slot and `taken_to` is the index of the first idle slot.
+/// For an acquire method, `slot` is the first idle slot, and `taken_to` is `None`. For a vector's
+/// first use, `slot` is the vector's own slot, and `taken_to` is the index of the first idle slot.
 ///
 /// If a demand's elements occupy no bytes, the function does not change the slot's block, and the
 /// slot remains armed for its next use.
@@ -74,7 +74,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure computes the index of the first idle slot, because most acquires do not need it.
+    // A closure computes the index of the first idle slot, because this index is rarely needed.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.

@@ -21,7 +21,7 @@ use crate::stats::ReleaseReport;
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     unsafe { trim_busy(state, from) }
 }
 
@@ -61,7 +61,7 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire that
+/// Makes slot `from` and all later slots advertise 0 words. After this call, an acquire method that
 /// reaches one of these slots calls the cold function. The cold function returns an error because
 /// the pool is busy.
 ///
@@ -88,7 +88,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
 ) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     unsafe { withdraw_from(state, from) };
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {

@@ -1,5 +1,5 @@
 //! Measures the peak number of live bytes in a pool. Live bytes are counted only while the
-//! configuration makes every acquire call the cold function.
+//! configuration makes all acquire methods call the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;

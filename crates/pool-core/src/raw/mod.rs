@@ -11,8 +11,8 @@
 //!    is ever accessed through a reference to a table or to an array of slots.
 //!
 //! 3. The `advertised` field is either 0 or `real / 8`, rounded down, so an acquire never uses more
-//!    words than the block holds. If `advertised` is 0, every acquire of the slot calls the cold
-//!    function. A sentinel always advertises 0 words.
+//!    words than the block holds. If `advertised` is 0, every acquire method that reaches the slot
+//!    calls the cold function. A sentinel always advertises 0 words.
 //!
 //! 4. The `real` field is the size in bytes that was allocated for the slot's block. The `real`
 //!    field is 0 if and only if the slot has no block. If `real` is 0, the `block` field is
@@ -48,9 +48,9 @@
 //!    scopes and raw slots are not `Send`. Other threads read only the counters (see the `count`
 //!    module).
 //!
-//! 8. **Every shape in a slot's set fits in the slot's block**. A shape is added only during an
-//!    acquire that has prepared the block for the shape. Code that replaces a slot's block also
-//!    removes the slot's shape set.
+//! 8. **Every shape in a slot's set fits in the slot's block**. An acquire method adds a shape only
+//!    after it has prepared the block for the shape. Code that replaces a slot's block also removes
+//!    the slot's shape set.
 //!
 //! 9. **While user code runs inside an operation, no memory of the pool can be acquired or freed**.
 //!    The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a `SlotRef`,
@@ -59,7 +59,7 @@
 //!    The pool is marked as busy (see the `busy` module), and the slot at its cursor advertises 0
 //!    words. The pool is marked before the operation first reads a cursor, a slot, a table list, or
 //!    a shape set. The mark is removed after the operation's last write to any of these data
-//!    structures. While the pool is busy, acquires call the cold function, which fails with
+//!    structures. While the pool is busy, acquire methods call the cold function, which fails with
 //!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
 //!    busy pool, but methods that only read still succeed. The table below lists all operations
 //!    that run user code. While user code runs, the operation holds neither a lock nor a reference

@@ -34,9 +34,9 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     // SAFETY: the slot's table is live, and no reference to the slot's shape-set pointer exists.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set exists until a cold function removes it from an idle slot. The caller
-    // guarantees that no reference into the set is in use. If the acquire fails after this call and
-    // is then retried, the reference that this call returned is no longer used. The new reference
-    // is therefore the only reference to the set that is in use.
+    // guarantees that no reference into the set is in use. If the acquire method fails after this
+    // call and is then called again, the reference that this call returned is no longer used. The
+    // new reference is therefore the only reference to the set that is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -104,7 +104,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // run code that tries to acquire the same slot.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool rejects all acquires.
+    // pool hands out no memory.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     state.shape_misses.increment();
 

@@ -14,7 +14,8 @@ use crate::shape_set::ShapeSet;
 use crate::slot_ref::SlotRef;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// A slot whose block is large enough for an acquire, borrowed for the lifetime `'s` of its scope.
+/// A slot whose block is large enough for an array, borrowed for the lifetime `'s` of the slot's
+/// scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
     pub(super) slot: NonNull<Slot<B>>,
     scope: PhantomData<&'s ()>,
