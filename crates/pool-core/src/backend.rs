@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which each kind of memory implements. The module also defines
-//! the small types that the trait uses. This module also defines the traits for memory layouts,
-//! because the backend and layout traits refer to each other.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements. This module also
+//! defines the small types that the trait uses. This module also defines the traits for memory
+//! layouts, because the backend and layout traits refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -162,8 +162,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block), because an element may require a larger alignment than
-    /// the backend's blocks have. For such elements, the pool reserves memory for one extra element
-    /// and hands out the correctly aligned part of the block.
+    /// the backend's blocks have. For elements with a larger alignment than `ALIGN`, the pool
+    /// reserves memory for one extra element and hands out the correctly aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The placeholder block for empty slots and for views that contain no bytes. The `DANGLING`
@@ -252,7 +252,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the backend's own error if the backend cannot establish this order. If this method
+    /// Returns the backend's own error if the backend cannot make its queue wait. If this method
     /// fails, either the acquire method that called it fails with the same error, or the block is
     /// leaked instead of freed.
     ///
@@ -420,8 +420,8 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory that was reserved for one array in a pool with backend `B`.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough for a cold
-/// function to return it in registers.
+/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough to be returned
+/// in registers by a cold function.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// Specifies how the elements of newly acquired memory are first used.
@@ -793,7 +793,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn sample_lengths(&self);
 
     /// Records the caller of a panicking acquire method so that a debug build's warning can name
-    /// it. In release builds, this method does nothing.
+    /// this caller. In release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}

@@ -21,9 +21,9 @@ pub trait Engine: Copy {
     /// lengths for a fixed rank, or a `DynamicShape` for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot for an array whose elements may be read before they are written, without
-    /// moving the cursor. This method does not return a `Result`, so the hot path has to check only
-    /// the slot.
+    /// Reserves the slot for an array without moving the cursor. The array's elements may be read
+    /// before they are written. This method does not return a `Result`, so the hot path has to
+    /// check only the slot.
     ///
     /// # Panics
     ///

@@ -5,12 +5,12 @@
 use core::error::Error;
 use core::fmt;
 
-/// The reason for a pool operation's failure. The pool remains usable after any `PoolError`.
+/// The reason a pool operation failed. The pool remains usable after any `PoolError`.
 ///
 /// The type parameter `E` is the type of the backend's own errors
 /// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message;
-/// [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages on
-/// one line.
+/// [`source`](Error::source) returns the backend's error. [`error_chain`] prints the error's
+/// message and the messages of its sources on one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {

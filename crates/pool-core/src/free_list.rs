@@ -14,7 +14,7 @@ use crate::pool::Pool;
 ///
 /// A free list can be stored in a thread-local variable that has a `const` initializer and no
 /// destructor. Dropping a list does not free any memory, so call [`close`](Self::close) when the
-/// list's thread ends. After [`take`](Self::take) has returned a pool, the caller owns the pool,
+/// list's thread ends. After [`take`](Self::take) has returned a pool, the caller owns that pool
 /// independently of the list. Pools may be returned to the list in any order, even after the list
 /// has been closed.
 ///
@@ -219,8 +219,7 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.get().addr() == CLOSED
     }
 
-    /// Drops all pools in the list and closes it, so that pools added later are dropped
-    /// immediately.
+    /// Drops all pools in the list and closes it so that pools added later are dropped immediately.
     pub fn close(&self) {
         // The list is closed before the first pool is dropped, because a backend's `free` may use
         // the list.

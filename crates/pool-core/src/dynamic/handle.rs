@@ -146,7 +146,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// in a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
 /// shared views of the constants from the same pool, so a single queue orders all work that uses
 /// them. Constants do not move when a scope acquires memory or when the pool is trimmed or
-/// compacted. Acquire a pool's constants first, so that their blocks are no larger than needed.
+/// compacted. Acquire a pool's constants first so that their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{

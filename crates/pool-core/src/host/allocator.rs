@@ -252,8 +252,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation in the
-    /// chunk. `size` must not be 0.
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last one in the chunk.
+    /// `size` must not be 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
@@ -395,10 +395,10 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: the scope's cursor has moved past the memory of every allocation. The allocator never
-// hands out memory twice, because `next` moves back over an allocation only if the allocation is
-// freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator nor a reference
-// to it lives longer than `'a`. Moving the allocator does not move any allocation. The type cannot
-// be cloned, and all copies of a reference refer to the same allocator.
+// hands out the same memory twice, because `next` moves back over an allocation only if the
+// allocation is freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator
+// nor a reference to it lives longer than `'a`. Moving the allocator does not move any allocation.
+// The type cannot be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

@@ -53,7 +53,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> HostAcquireResult<'s, B, T> {
-        // `into_iter` is called before the slot is acquired, because `into_iter` may itself acquire
+        // `into_iter` is called before the slot is acquired, because it may itself acquire arrays
         // from the scope.
         let elements = elements.into_iter();
         let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));

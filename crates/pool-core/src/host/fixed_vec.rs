@@ -1,5 +1,5 @@
 //! Defines a vector that has a fixed capacity and is stored in a scope's memory. The vector's
-//! memory never moves, and the vector stores no reference to a pool.
+//! memory never moves, and the vector does not store a reference to a pool.
 
 use core::error::Error;
 use core::fmt;

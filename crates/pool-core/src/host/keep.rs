@@ -33,10 +33,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// slot. In a loop that calls `keep`, the temporaries therefore use different slots in each
     /// iteration. If a temporary is much larger than the kept array, each iteration may grow
     /// another slot. For example, suppose that a loop keeps 100 arrays of 64 bytes and uses a
-    /// temporary array of 1 MiB to compute each of them. The loop allocates memory in its first 100
-    /// runs, after which the pool holds 101 MiB. To avoid this growth, acquire a large temporary
-    /// only once, before the loop. In a [stack](crate::Stacked), the pool would hold only 1 MiB
-    /// after the same loop.
+    /// temporary array of 1 MiB to compute each of them. After 100 runs of this loop, the pool
+    /// holds 101 MiB and no longer allocates memory. To avoid this growth, acquire a large
+    /// temporary only once, before the loop. In a [stack](crate::Stacked), the pool would hold only
+    /// 1 MiB after the same loop.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

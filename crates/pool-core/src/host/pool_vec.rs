@@ -20,9 +20,9 @@ use crate::scope::Scope;
 ///
 /// If the slot's block is too small, the vector acquires the next idle slot's block. If necessary,
 /// the next slot's block first grows to at least twice the vector's capacity. The vector copies its
-/// elements to the larger block and leaves the old block in the idle slot for later acquires. In
-/// the next pass through the scope, the vector's slot holds the large block from the start, so
-/// nothing is copied or allocated.
+/// elements to the larger block and leaves the old block in the idle slot for later use. In the
+/// next pass through the scope, the vector's slot holds the large block from the start, so nothing
+/// is copied or allocated.
 ///
 /// The vector borrows its scope. While the vector borrows the scope, the scope can acquire arrays
 /// but cannot open an inner scope. The compiler reports "cannot borrow `scope` as mutable because

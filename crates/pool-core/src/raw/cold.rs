@@ -64,7 +64,8 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     }
 }
 
-/// Replaces the padded number of elements in an error with the number that the caller requested.
+/// Replaces an error's element count, which includes padding, with the count that the caller
+/// requested.
 #[cold]
 fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
     match error {

@@ -1,5 +1,6 @@
-//! Defines the only function that hands out a slot's block. Each acquire method calls this
-//! function. A vector that was acquired without capacity calls it before its first use.
+//! Defines the only function that hands out a slot's block. Acquire methods call this function if
+//! the hot path cannot hand out the block. A vector that was acquired without capacity calls this
+//! function before its first use.
 //!
 //! The function does all of the work that must precede the first write to a block. Specifically, it
 //! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
@@ -97,7 +98,8 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
 }
 
 /// Calls [`PoolBackend::reuse`] for the block of an armed slot. The function also zeroes marked
-/// bytes that may be read before they are written, and it poisons the elements if requested.
+/// bytes that may be read before they are written, and it poisons the elements if the configuration
+/// requires it.
 ///
 /// # Safety
 ///

@@ -156,7 +156,7 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms slot `from` and all later slots that hold a block, so that the cold function samples the
+/// Arms slot `from` and all later slots that hold a block so that the cold function samples the
 /// next length of each slot. If the pool is busy, the function does not arm any slots, because the
 /// slot at the cursor must continue to advertise 0 words.
 ///

@@ -43,7 +43,7 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// The pool must be exclusively borrowed, so that no view of any slot is in use.
+    /// The pool must be exclusively borrowed so that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         let config = MemoryChecks::applied_to(config);

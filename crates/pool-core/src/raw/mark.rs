@@ -2,9 +2,9 @@
 //! come from values with padding or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words at the start of the block that may contain
-//! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are zeroed
-//! and the mark is removed. A marked slot advertises 0 words, so the hot path does not have to
-//! check for marks.
+//! uninitialized bytes. Before a marked slot is handed out for reading, its marked words are
+//! zeroed, and the mark is removed. A marked slot advertises 0 words, so the hot path does not have
+//! to check for marks.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;

@@ -14,9 +14,8 @@
 //!    words than the block holds. If `advertised` is 0, every acquire method that reaches the slot
 //!    calls the cold function. A sentinel always advertises 0 words.
 //!
-//! 4. The `real` field is the size in bytes that was allocated for the slot's block. The `real`
-//!    field is 0 if and only if the slot has no block. If `real` is 0, the `block` field is
-//!    `B::DANGLING`.
+//! 4. The `real` field is the number of bytes allocated for the slot's block. The `real` field is 0
+//!    if and only if the slot has no block. If `real` is 0, the `block` field is `B::DANGLING`.
 //!
 //! 5. **A slot below the innermost scope's cursor belongs to the slot's view**. Only slots at or
 //!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
@@ -36,9 +35,9 @@
 //!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
 //!    idle slot.
 //!
-//!    **Only `hand_out` hands out a block**. The hot path is the only exception. The hot path hands
-//!    out a block only if the slot advertises the block's capacity. A slot that advertises its
-//!    block's capacity has no pending work.
+//!    **Only `hand_out` hands out a block**. The hot path is the only exception to this rule. The
+//!    hot path hands out a block only if the slot advertises the block's capacity. A slot that
+//!    advertises its block's capacity has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
 //!    serial number, and shape set. A slot is filled only after its new block has been allocated. A

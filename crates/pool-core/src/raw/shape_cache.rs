@@ -53,8 +53,8 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 /// # Safety
 ///
 /// The slot must be reserved for `count` elements of `T`, and `count` must be the product of `dims`
-/// (invariant 8). The cursor must not have moved past the slot, so that no reference into the
-/// slot's set is in use.
+/// (invariant 8). The cursor must not have moved past the slot so that no reference into the slot's
+/// set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
@@ -115,8 +115,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // SAFETY: a set lives until a cold function removes it from its idle slot, and no reference
     // into the set is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted entry runs backend code. When the backend code runs, the set is complete
-    // and no reference to the set is in use.
+    // Dropping the evicted entry runs backend code. By the time the backend code runs, the set is
+    // complete, and no reference to it is in use.
     drop(evicted);
     // SAFETY: a set lives until a cold function removes it from its idle slot. During `'s`, no
     // other reference to the set exists.
