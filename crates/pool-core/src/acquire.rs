@@ -12,7 +12,7 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::shape::Shape;
 
-/// An array of shape `S`, valid for the lifetime `'s`.
+/// An array of shape `S` that is valid for the lifetime `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
 /// The result of a fallible acquire method. By default, the shape `S` is a length.

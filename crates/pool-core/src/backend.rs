@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which each kind of memory implements. This module also
-//! defines the small types that the trait uses. This module also defines the traits for memory
-//! layouts, because the backend and layout traits refer to each other.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
+//! that the trait uses. This module also defines the traits for memory layouts, because the backend
+//! and layout traits refer to each other.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -879,7 +879,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// The panicking version of [`prepare_shape`](Self::prepare_shape), for elements that may be
+    /// The panicking version of [`prepare_shape`](Self::prepare_shape) for elements that may be
     /// read before they are written.
     ///
     /// # Panics

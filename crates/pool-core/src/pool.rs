@@ -118,7 +118,7 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts sampling the lengths of acquired arrays, for a later call to
+    /// Starts sampling the lengths of acquired arrays for a later call to
     /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();

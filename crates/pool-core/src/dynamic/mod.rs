@@ -328,7 +328,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts sampling the lengths of acquired arrays, for a later call to
+    /// Starts sampling the lengths of acquired arrays for a later call to
     /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();

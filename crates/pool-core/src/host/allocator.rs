@@ -343,8 +343,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
 
-    /// Grows an allocation that does not share its slot, by swapping the slot's block for a larger
-    /// one. Returns `None` if the allocation shares its slot.
+    /// Grows an allocation that does not share its slot. This method swaps the slot's block for a
+    /// larger one. Returns `None` if the allocation shares its slot.
     #[cold]
     fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());

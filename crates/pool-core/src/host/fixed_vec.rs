@@ -50,8 +50,8 @@ pub struct FixedVec<'s, T> {
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector has exclusive access to its elements, like a `&'s mut [T]`, and no other code
-// uses the elements during `'s`.
+// SAFETY: the vector has exclusive access to its elements, as a `&'s mut [T]` does, and no other
+// code uses the elements during `'s`.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
 // SAFETY: a shared reference to the vector provides access only to a `&[T]`.

@@ -42,7 +42,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// The panicking version of [`prepare`], for elements that may be read before they are written.
+/// The panicking version of [`prepare`] for elements that may be read before they are written.
 ///
 /// # Safety
 ///
@@ -117,7 +117,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// The panicking version of [`prepare_bytes`], for elements that may be read before they are
+/// The panicking version of [`prepare_bytes`] for elements that may be read before they are
 /// written.
 ///
 /// # Safety

@@ -53,8 +53,8 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 /// # Safety
 ///
 /// The slot must be reserved for `count` elements of `T`, and `count` must be the product of `dims`
-/// (invariant 8). The cursor must not have moved past the slot so that no reference into the slot's
-/// set is in use.
+/// (invariant 8). The cursor must not have moved past the slot, because no reference into the
+/// slot's set may be in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
