@@ -80,9 +80,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// - [`PoolError::Backend`] is returned if the backend cannot fill the block or cannot make its
     ///   queue wait for earlier work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
-    /// - [`PoolError::Reentered`] is returned if this method is called during another acquire or a
-    ///   trim of the same pool. A nested call can come from an allocator hook, a `tracing`
-    ///   subscriber, or a backend.
+    /// - [`PoolError::Reentered`] is returned if another acquire method or a trim of the same pool
+    ///   is running when this method is called. A nested call can come from an allocator hook, a
+    ///   `tracing` subscriber, or a backend.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialized, and every byte pattern is a valid `PodElement`.

@@ -621,8 +621,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// cursor, is in use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves initialized memory for `length` elements of `T` without moving the cursor. This
-    /// method is on the hot path of every acquire.
+    /// Reserves initialized memory for `length` elements of `T` without moving the cursor. Every
+    /// acquire method calls this method on its hot path.
     ///
     /// # Safety
     ///

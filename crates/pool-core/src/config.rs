@@ -143,11 +143,12 @@ impl PoolConfig {
     /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
     /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
     /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
-    /// passes. Warnings are enabled by default. A pass lasts as long as a scope that was opened
-    /// directly from the pool, or as long as one guard owns a thread's pool. The usual cause of a
-    /// warning is a loop that acquires more memory in each iteration because it does not open a
-    /// scope. The warning states which call made the pool grow. The `pool-facade` crate prints the
-    /// warning to standard error, once per pool. Release builds never print warnings.
+    /// passes. Warnings are enabled by default. A pass is either the lifetime of a scope that was
+    /// opened directly from the pool, or the time during which one guard owns a thread's pool. The
+    /// usual cause of a warning is a loop that acquires more memory in each iteration because it
+    /// does not open a scope. The warning states which call made the pool grow. The `pool-facade`
+    /// crate prints the warning to standard error, once per pool. Release builds never print
+    /// warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
@@ -158,10 +159,10 @@ impl PoolConfig {
     /// must be between 1 and 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
-    /// slot can cache, every lookup misses the cache. Each acquire in such a loop allocates a few
-    /// words of host memory for the shape and the backend's data. However, a miss in the shape
-    /// cache does not allocate a block. For a loop that uses many shapes, set this value to at
-    /// least the number of shapes in the loop.
+    /// slot can cache, every lookup misses the cache. Each miss allocates a few words of host
+    /// memory for the shape and the backend's data. However, a miss in the shape cache does not
+    /// allocate a block. For a loop that uses many shapes, set this value to at least the number of
+    /// shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;

@@ -47,8 +47,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// Returns the same errors as [`try_acquire`](Self::try_acquire). If the iterator has acquired
-    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even if an
-    /// error is returned.
+    /// arrays from the scope, the elements' slot remains acquired until the scope ends, even if
+    /// this method returns an error.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,

@@ -1,6 +1,6 @@
-//! Defines the single comparison that an acquire performs, and computes the size of the smallest
-//! block that passes this comparison. The comparison and the size use the same formula, so a block
-//! that was sized for a length always passes the comparison for that length.
+//! Defines the single comparison that an acquire method performs, and computes the size of the
+//! smallest block that passes this comparison. The comparison and the size use the same formula, so
+//! a block that was sized for a length always passes the comparison for that length.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;

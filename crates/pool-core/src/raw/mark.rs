@@ -11,7 +11,7 @@ use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark for a block whose number of words does not fit in a record.
+/// The mark for a block that contains too many words to count in a record.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
 /// Returns the number of words that a slot's record stores to mark the first `bytes` bytes of a

@@ -10,7 +10,7 @@
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
 //!
-//! 3. The `advertised` field is either 0 or `real / 8`, rounded down, so an acquire never uses more
+//! 3. The `advertised` field is either 0 or `real / 8`, rounded down, so an array never uses more
 //!    words than the block holds. If `advertised` is 0, every acquire method that reaches the slot
 //!    calls the cold function. A sentinel always advertises 0 words.
 //!

@@ -5,7 +5,8 @@
 //! An entry contains the lengths, the strides, and the backend's descriptor, but no address. An
 //! entry therefore never becomes stale. Every cached shape fits in the slot's block. Entries are
 //! evicted in round-robin order. The worst case is a loop that uses one more shape than the set can
-//! hold. Each acquire in such a loop misses the cache and allocates a few words on the host.
+//! hold. In such a loop, every lookup misses the cache, and each miss allocates a few words on the
+//! host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
