@@ -5,7 +5,8 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type that a pool can hand out after zeroing, filling, or writing its memory.
+/// A plain data type whose values a pool can hand out after it has zeroed, filled, or written their
+/// memory.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`]. These types include integers, floats, `bool`, `char`, arrays of
@@ -35,8 +36,8 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] type for which every byte pattern is a valid value. A pool may hand out such
-/// elements with recycled contents.
+/// An [`Element`] type for which every byte pattern is a valid value. A pool may hand out elements
+/// of this type with recycled contents.
 ///
 /// `PodElement` is implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(

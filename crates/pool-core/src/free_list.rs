@@ -111,7 +111,7 @@ impl<B: PoolBackend> FreeList<B> {
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
         let root = pool.into_root();
-        // SAFETY: the root is live, because the pool has just given up ownership of it.
+        // SAFETY: the root is live, because the pool owned it until just now.
         if unsafe { root.next_idle() } != self.head.get() {
             // SAFETY: the pool has just given up ownership of the root, and the root is not in any
             // list.
