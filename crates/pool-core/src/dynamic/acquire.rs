@@ -111,7 +111,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The implementation that all acquire methods share. The method reserves memory, advances the
+    /// The implementation shared by all acquire methods. The method reserves memory, advances the
     /// cursor past the memory, fills it, and assigns a handle to it.
     ///
     /// # Safety

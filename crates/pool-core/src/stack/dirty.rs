@@ -1,5 +1,5 @@
-//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because they
-//! may have stored values with padding or other uninitialized bytes.
+//! Defines the dirty ranges of a stack. Bytes in a dirty range may be uninitialized because values
+//! with padding or other uninitialized bytes may have been stored there.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Tests that every added byte remains dirty until it is removed, regardless of the order of
-    /// the calls. Additional bytes may be dirty.
+    /// Tests that every added byte remains dirty until it is removed, regardless of the call order.
+    /// Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;

@@ -24,10 +24,10 @@
 //!    shorter slice.
 //!
 //! 3. **The hot path hands out only memory below `end` or `written_end`, in the cursor's own
-//!    chunk**. Both of these ends are null unless the pool is *settled* and is not marked as busy.
-//!    A settled pool has exactly one chunk, and all of its cursors in use are in that chunk or at
-//!    `STRAY`. A null end is below every cursor, and `STRAY` is above every end. An acquire with a
-//!    null end or a stray cursor therefore calls the cold function.
+//!    chunk**. Both `end` and `written_end` are null unless the pool is *settled* and is not marked
+//!    as busy. A settled pool has exactly one chunk, and all of its cursors in use are in that
+//!    chunk or at `STRAY`. A null end is below every cursor, and `STRAY` is above every end. An
+//!    acquire with a null end or a stray cursor therefore calls the cold function.
 //!
 //!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
 //!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
@@ -43,18 +43,19 @@
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. The distance
 //!    that a cursor moves is rounded up to whole lines.
 //!
-//! 6. **Every byte at or above the cursor is initialized or in a dirty range** (see the `dirty`
-//!    module). `end` is at or below the lowest dirty byte, so an acquire for reading calls the cold
-//!    function if the acquired memory contains a dirty byte. The cold function checks whether the
-//!    array contains dirty bytes and, if so, zeroes them. `written_end` is the end of the chunk and
-//!    applies to acquires whose elements are written before they are read. The dirty ranges of lent
-//!    memory belong to the borrower.
+//! 6. **Every byte at or above the cursor is either initialized or in a dirty range** (see the
+//!    `dirty` module). `end` is at or below the lowest dirty byte, so an acquire for reading calls
+//!    the cold function if the acquired memory contains a dirty byte. The cold function checks
+//!    whether the array contains dirty bytes and, if so, zeroes them. `written_end` is the end of
+//!    the chunk and applies to acquires whose elements are written before they are read. The dirty
+//!    ranges of lent memory belong to the borrower.
 //!
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
 //! 8. **While user code runs during an operation, the pool is marked as busy, and `end` and
 //!    `written_end` are null**. Acquires therefore call the cold function, which fails because the
-//!    pool is busy. No reference to the chunk, name, or shape lists is held while user code runs.
+//!    pool is busy. No reference to the lists of chunks, names, or shapes is held while user code
+//!    runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the set's offset. The sets are sorted by
 //!    offset. Sets at or above a cursor's offset are not borrowed. An array with a dynamic rank
@@ -65,7 +66,7 @@
 //!     less than all of its idle memory because `top` is not lowered when a scope ends.
 //!
 //! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
-//!     frees chunks. Instead of freeing a lent or borrowed chunk, this function transfers the chunk
+//!     frees chunks. Instead of freeing a lent or borrowed chunk, `chunk_memory::free` transfers it
 //!     to another pool (see the `loans` module).
 //!
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
