@@ -189,8 +189,8 @@ mod mapped {
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
     //! A replacement for the mapping functions on systems where blocks are never mapped. On systems
-    //! other than Linux, `is_mapped` returns `false` for every size, so no function of this module
-    //! is ever called.
+    //! other than Linux, `is_mapped` returns `false` for every size, so no other function of this
+    //! module is ever called.
 
     use core::ptr::NonNull;
 

@@ -20,8 +20,8 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A guard that owns a new block until the pool takes ownership, in case the pool's watch panics. A
-/// watch is user code and may panic; in that case, the guard's destructor frees the block.
+/// A guard that frees a new block if the pool's watch panics before the pool takes ownership. The
+/// watch is user code and may panic. If it panics, the guard's destructor frees the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,

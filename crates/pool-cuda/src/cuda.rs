@@ -27,7 +27,7 @@ use crate::stream::thread;
 pub struct Cuda;
 
 impl Cuda {
-    /// Returns `true` if a device is present and its driver is new enough.
+    /// Returns `true` if a device is present and the driver supports CUDA 12.0 or newer.
     #[must_use]
     pub fn is_available() -> bool {
         Self::device_count().is_ok()
@@ -60,8 +60,8 @@ impl Cuda {
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
     /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
     /// executable graphs, page-locked memory, device memory, and streams on which a capture was
-    /// begun. The queue does not contain the pools' streams or the probes' streams. These streams
-    /// belong to cudarc, which does not retry failed frees.
+    /// begun. The queue does not contain streams that belong to pools or to `pool-graph`'s probes.
+    /// These streams belong to cudarc, which does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
     /// capture by `pool-graph` ends. A program needs to call this function only if no pool will

@@ -65,7 +65,7 @@ where
 /// Creates a read-only tensor from a shared array, without copying the elements. Other code may
 /// read the array at the same time.
 ///
-/// Call this function once for each consumer, so that each consumer owns a separate tensor. The
+/// Call this function once for each consumer so that each consumer owns a separate tensor. The
 /// memory returns to the pool when the last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors

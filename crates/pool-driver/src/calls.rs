@@ -213,7 +213,8 @@ pub unsafe fn copy_on_device(
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory from one context to another, ordered on a stream in the target's context.
+/// Enqueues a copy of device memory from one context to another, on a stream in the target's
+/// context.
 ///
 /// # Safety
 ///

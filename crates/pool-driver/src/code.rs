@@ -32,8 +32,8 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and a remedy if the code resulted from a capture; otherwise, returns
-    /// `None`.
+    /// Returns the code's usual cause and a remedy, or `None` if the code did not result from a
+    /// capture.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -235,7 +235,7 @@ mod tests {
             CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            // cudarc's `Debug` implementation of the raw code does not call the driver.
+            // cudarc's `Debug` implementation for the raw code does not call the driver.
             let theirs = format!("{known:?}");
             let theirs = theirs.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
             assert_eq!(DriverCode::from(known).name(), Some(theirs));

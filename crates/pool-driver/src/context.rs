@@ -1,7 +1,7 @@
 //! Checks the contexts of streams and makes a context current on the calling thread.
 //!
-//! The handle of a default stream refers to a different stream in each context, and some driver
-//! calls use the current context. Each function makes its context current immediately before it
+//! The handle of a default stream refers to a different stream in each context. Some driver calls
+//! also use the current context. Each function makes its context current immediately before it
 //! calls the driver. Any code that ran earlier, such as a stream's destructor or an allocator hook,
 //! may have made another context current.
 

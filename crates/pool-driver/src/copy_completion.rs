@@ -11,8 +11,8 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The error that the driver returns for an event recorded during a capture. A copy is usually lost
-/// because its event was recorded during a capture.
+/// The error that the driver returns for an event recorded during a capture. The usual cause of a
+/// lost copy is an event that was recorded during a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// The state of the copies that use a buffer.

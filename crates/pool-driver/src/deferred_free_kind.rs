@@ -62,7 +62,7 @@ impl DeferredFreeKind {
     }
 }
 
-/// The number of deferred frees of each kind, printed like `2 events, 1 graphs`.
+/// The number of deferred frees of each kind, formatted as in `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeferredFreeCounts(pub [usize; DeferredFreeKind::ALL.len()]);
 

@@ -127,13 +127,13 @@ impl<T: Resource> QueueEntry<T> {
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// Creates the owner of a resource. The owner stores this entry, so that deferring the free
+    /// Creates the owner of a resource. The owner stores this entry so that deferring the free
     /// needs no allocation.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), entry: ManuallyDrop::new(self) }
     }
 
-    /// Stores the resource in this entry, so that it can be freed later.
+    /// Stores the resource in this entry so that the resource can be freed later.
     fn into_deferred(mut self, resource: T) -> Box<dyn DeferredFree> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);

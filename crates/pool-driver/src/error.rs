@@ -28,8 +28,8 @@ pub enum CudaError {
         Version(*needed)
     )]
     DriverTooOld {
-        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number;
-        /// for example, 12040 means CUDA 12.4.
+        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number.
+        /// For example, 12040 means CUDA 12.4.
         driver: u32,
         /// The oldest version of CUDA that provides the requested feature. The required version is
         /// 12000, or 12030 for captured graphs.

@@ -59,8 +59,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream wait until the work recorded by the event has completed; the stream may
-    /// belong to any context. This method makes the stream's context current.
+    /// Makes a stream wait for all work that precedes the recorded event. The stream may belong to
+    /// any context. This method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed. The stream's context is current.

@@ -1,9 +1,9 @@
 //! Detects contexts that have been destroyed or lost. Callers may ignore an error only if the
 //! context has been destroyed or lost.
 //!
-//! Pools and graphs rely on the order in which streams run their work. The same rule applies to
-//! every call that records an event, waits for one, or makes the host wait. This rule also applies
-//! to calls that query a stream's capture status or retain a context. If a call that orders work
+//! Pools and graphs rely on each stream to run its work in order. The same rule applies to every
+//! call that records an event, waits for one, or makes the host wait. This rule also applies to
+//! calls that query a stream's capture status or retain a context. If a call that orders work
 //! fails, the operation that depends on this order fails with the same error, regardless of the
 //! error's code. A driver may return any error code while the work is still running, so no error
 //! may be ignored on the basis of its code alone.
@@ -48,8 +48,8 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
     }
 }
 
-/// Returns `true` for codes that the driver returns if a context was destroyed or lost, or if the
-/// driver has shut down. The driver may also return these codes for a context that still works.
+/// Returns `true` for codes that indicate that a context was destroyed or lost, or that the driver
+/// has shut down. The driver may also return these codes for a context that still works.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }

@@ -21,7 +21,7 @@ use crate::versioned::is_recorded;
 /// An event for one of cudarc's guards.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// A cudarc event at a fixed address, so that references to the event stay valid when the `Handle`
+/// A cudarc event, stored at a fixed address so that references to it stay valid when the `Handle`
 /// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
 /// the destructor would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
@@ -41,8 +41,8 @@ impl GuardEvent {
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let entry = QueueEntry::new()?;
         bind(context)?;
-        // This function temporarily removes the error of an earlier, unrelated call from the
-        // context because cudarc would otherwise return this error.
+        // This function temporarily removes an error left in the context by an earlier, unrelated
+        // call, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -79,7 +79,7 @@ impl Resource for Handle {
     /// Destroys the event. Streams that are already waiting for the event continue to wait.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
-        // SAFETY: the event is alive. The caller guarantees that no other code uses it.
+        // SAFETY: the event is alive. The caller guarantees that no other code uses the event.
         let destroyed = with_relaxed_capture_mode(|| unsafe {
             result::event::destroy(self.event().cu_event())
         });

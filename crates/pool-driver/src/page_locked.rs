@@ -212,8 +212,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. A separate value owns the memory, and frees it or
-    /// defers the free.
+    /// Waits for the copies that use the buffer. A separate value owns the memory, and either frees
+    /// it or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

@@ -13,8 +13,8 @@ const LARGEST: usize = 4;
 /// The attempts to free memory before an allocation failed, and the number of bytes that this
 /// process's pools hold on the device.
 ///
-/// The type is small because errors contain it. If there are more than four pools, only the four
-/// largest are listed.
+/// This type must be small because errors contain it. If there are more than four pools, only the
+/// four largest are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
     is_made: bool,

@@ -227,7 +227,7 @@ pub unsafe fn graph_edges(
 }
 
 /// The properties of a memory pool, called `CUmemPoolProps` in CUDA. Newer versions of CUDA use
-/// part of `reserved` for additional fields; a value of 0 disables such a field's feature.
+/// part of `reserved` for additional fields. A field that contains 0 disables its feature.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {

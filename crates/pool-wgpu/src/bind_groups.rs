@@ -251,7 +251,7 @@ fn hash_of(layout: u64, ranges: impl Iterator<Item = BoundRange>) -> u64 {
     // Fibonacci hashing is sufficient because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // An identity is the number of a buffer's first byte. The sum of an identity and an offset
+    // An identity is the index of a buffer's first byte. The sum of an identity and an offset
     // therefore identifies a single byte.
     ranges.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
@@ -287,7 +287,7 @@ mod tests {
 
     use super::{BindGroups, BoundRange};
 
-    /// A simple model with which the test compares the cache. The model lists the bind groups from
+    /// A simple model that the test compares with the cache. The model lists the bind groups from
     /// the least to the most recently used.
     type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 

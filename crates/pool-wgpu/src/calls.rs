@@ -6,7 +6,7 @@
 //! queries the device.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
-//! can wait for this promise; the event loop runs them.
+//! can wait for this promise. The event loop runs these callbacks.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -208,7 +208,7 @@ impl Calls {
         })
     }
 
-    /// Processes completed work, or waits for all submitted work if `how` requests it. If the
+    /// Processes completed work, or waits for all submitted work if `how` requests a wait. If the
     /// device is lost, wgpu panics, and this method converts the panic into an error. A panic in a
     /// callback is propagated to the caller.
     ///

@@ -251,9 +251,9 @@ pub enum WgpuError {
          a new buffer"
     )]
     BufferDestroyed {
-        /// The number that identifies the block.
-        /// [`BufferView::address`](crate::BufferView::address) returns this number for a view at
-        /// the beginning of the block.
+        /// The index of the block's first byte, which identifies the block.
+        /// [`BufferView::address`](crate::BufferView::address) returns this index for a view at the
+        /// beginning of the block.
         identity: u64,
         /// The buffer's size in bytes.
         bytes: u64,

@@ -58,7 +58,7 @@
     )
 )]
 
-// The unit tests share support code with the test suite; this code refers to the crate by its
+// The unit tests share support code with the test suite. This code refers to the crate by its
 // external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;

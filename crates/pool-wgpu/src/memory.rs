@@ -1,4 +1,4 @@
-//! Defines the records that describe blocks' buffers, and assigns numbers to these buffers' bytes.
+//! Defines the records that describe blocks' buffers, and assigns indices to these buffers' bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,7 @@ pub(crate) const ALIGN: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The index of the block's first byte. Different buffers in a process never share a byte
-    /// number.
+    /// The index of the block's first byte. No two buffers in a process share a byte index.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
@@ -27,10 +26,10 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// Reserves numbers for a new buffer's bytes and returns the first of these numbers.
+    /// Reserves indices for a new buffer's bytes and returns the first index.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // At most 2⁴⁸ numbers are reserved because no device has memory for a larger buffer.
+        // At most 2⁴⁸ indices are reserved, because no device has memory for a larger buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }

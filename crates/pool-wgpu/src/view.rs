@@ -158,9 +158,9 @@ macro_rules! both_kinds {
                 self.part.stream()
             }
 
-            /// Returns the number of the view's first byte, which serves as the view's address. The
-            /// bytes of all buffers in this process are numbered consecutively, so the numbers of
-            /// views in different blocks never overlap.
+            /// Returns the index of the view's first byte, which serves as the view's address. The
+            /// bytes of all buffers in this process are indexed consecutively, so views in
+            /// different blocks never share an index.
             #[must_use]
             pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);

@@ -55,7 +55,8 @@ pub(crate) unsafe fn free_block(
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// One link for each of the pool's blocks, so that deferring a free never allocates memory.
+    /// Preallocated links, one for each of the pool's blocks, which ensure that deferring a free
+    /// never allocates memory.
     spares: Cell<Chain<Address>>,
 }
 
@@ -103,7 +104,7 @@ impl DeferredFrees {
         }
     }
 
-    /// Removes all blocks from the list, so that they can be freed after the pool has been dropped.
+    /// Removes all blocks from the list so that they can be freed after the pool has been dropped.
     pub(crate) fn take(&self) -> Chain<Address> {
         self.waiting.take()
     }

@@ -61,7 +61,7 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device with the given ordinal, which must exist.
+    /// Opens the device with the given ordinal. The device must exist.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
@@ -158,7 +158,7 @@ impl CudaDevice {
             return Ok(first);
         }
         // If an earlier call left an error in the context, this method neither removes nor returns
-        // the error.
+        // it.
         let earlier = self.0.context.check_err();
         let made = with_relaxed_capture_mode(|| self.0.context.new_stream());
         self.0.context.record_err(earlier);

@@ -56,7 +56,7 @@ pub struct DeviceStream {
     /// freed when the pool is dropped. The entry is `None` only while the stream is being dropped.
     entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The first error that a call could not return.
+    /// The first error that could not be returned to a caller.
     pending_error: Cell<Option<CudaError>>,
     /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
@@ -194,9 +194,9 @@ impl DeviceStream {
     }
 
     /// Returns the calling thread's stream on the device that the thread has
-    /// [selected](crate::Cuda::set_device). The first call creates this stream; it exists until the
-    /// thread ends. All of the thread's pools share this stream, so one launch can use views from
-    /// several pools.
+    /// [selected](crate::Cuda::set_device). The first call creates this stream, which exists until
+    /// the thread ends. All of the thread's pools share this stream, so one launch can use views
+    /// from several pools.
     ///
     /// # Errors
     ///
@@ -248,10 +248,10 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Removes and returns the first error that a call could not return. Calls that free or trim
-    /// memory, or that request pointers through cudarc's traits, cannot return errors. If several
-    /// errors have occurred since the last call to this method, it returns the first one. Later
-    /// calls to this method do not return the same error again.
+    /// Removes and returns the first error that an earlier call could not return. Calls that free
+    /// or trim memory, or that request pointers through cudarc's traits, cannot return errors. If
+    /// several errors have occurred since the last call to this method, it returns the first one.
+    /// Later calls to this method do not return the same error again.
     #[must_use]
     pub fn take_pending_error(&self) -> Option<CudaError> {
         self.pending_error.take()

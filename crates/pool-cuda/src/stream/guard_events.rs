@@ -1,10 +1,10 @@
 //! Provides events for the guards that a pool returns to cudarc. A pool returns a guard when a
 //! stream unknown to the pool uses its memory.
 //!
-//! A guard holds a reference to its event until it is dropped, and may record the event. The guard
-//! borrows the view that returned the pointer, so the pool keeps the event alive until all views of
-//! the block have ended. All views have ended when the block is reused or freed, or when a new
-//! exclusive view covers the same bytes.
+//! A guard holds a reference to its event until the guard is dropped, and may record the event. The
+//! guard borrows the view that returned the pointer, so the pool keeps the event alive until all
+//! views of the block have ended. All views have ended when the block is reused or freed, or when a
+//! new exclusive view covers the same bytes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -29,8 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Each change moves all events out of the cell and back into it,
-/// and no user code runs during the change.
+/// The events of one pool's guards. Each change moves all events out of the cell and back into it.
+/// No user code runs during the change.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 

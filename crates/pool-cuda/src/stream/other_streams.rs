@@ -1,4 +1,4 @@
-//! Orders the other streams that use a pool's memory, and does not rely on destructors.
+//! Orders the other streams that use a pool's memory without relying on destructors.
 //!
 //! When a pool returns a pointer for another stream, it makes that stream wait for the pool's own
 //! stream. The pool also records that the stream uses the block, and arms the block's slot. When an
@@ -82,8 +82,8 @@ impl OtherStreams {
         self.on.set(on);
     }
 
-    /// Returns `true` if no other stream uses any block. This check is the only cost of ordering in
-    /// most pools because no other stream uses their blocks.
+    /// Returns `true` if no other stream uses any block. In most pools, no other stream uses the
+    /// blocks, so this check is the only cost of ordering.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -154,8 +154,9 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Records that a stream uses a block if the streams could not be ordered with an event. The
-    /// host first waits for the pool's stream and for all other streams that use the block.
+    /// Records a stream's use of a block after an attempt to order the streams with an event has
+    /// failed. The host first waits for the pool's stream and for all other streams that use the
+    /// block.
     ///
     /// # Errors
     ///
@@ -408,7 +409,7 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Makes a stream's context current again after other streams have been ordered relative to that
-/// stream. After receiving a pointer, cudarc uses the raw handle of the stream and assumes that the
+/// stream. After receiving a pointer, cudarc uses the stream's raw handle and assumes that the
 /// stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())

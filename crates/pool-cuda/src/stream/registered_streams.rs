@@ -21,7 +21,7 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
     ptr::eq(entry.as_ptr(), stream)
 }
 
-/// Registers a stream, so that a pool can keep it alive even if the pool receives only a reference
+/// Registers a stream so that a pool can keep it alive even if the pool receives only a reference
 /// to it.
 ///
 /// cudarc's traits pass each stream as a `&CudaStream`, which does not allow a pool to keep the

@@ -1,13 +1,13 @@
-//! Manages page-locked buffers for copies between pageable host memory and the device. The first
-//! copy that needs a buffer creates it; later copies reuse the buffer.
+//! Manages page-locked buffers for copies between pageable host memory and the device. A buffer is
+//! created for the first copy that needs it and then reused for later copies.
 //!
 //! All copies use these buffers, so the driver never accesses the caller's memory, even after a
 //! failure. A copy to the device returns before the device has completed the copy.
 //!
 //! Each buffer is a [`PageLocked`] that also tracks the pending copies that use it. The
 //! `StagingPool` type in `pool-graph` also uses `PageLocked`. This module only selects a buffer for
-//! each copy. The pool creates a small number of buffers, each on its first use. If all buffers are
-//! in use, a copy waits for one of them.
+//! each copy. The pool creates a small number of buffers, each when it is first needed. If all
+//! buffers are in use, a copy waits for one of them.
 //!
 //! A copy moves its buffer out of the array while using it. If user code, such as an allocator
 //! hook, starts another copy in the meantime, that copy uses a different buffer.
@@ -29,7 +29,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// The maximum number of buffers in one pool.
 const BUFFERS: usize = 4;
 
-/// One pool's buffers, which copies use in rotation.
+/// One pool's buffers, which are used in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
     /// The cells that store the buffers. A cell is empty before its buffer is created and while a

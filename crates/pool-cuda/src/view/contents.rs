@@ -1,6 +1,6 @@
 //! Implements copies to and from the host, copies between views on any devices, and fills. All
-//! operations are enqueued on the pool's stream. Only a copy to the host makes the host wait until
-//! the device has completed the copy.
+//! operations are enqueued on the pool's stream. Only a copy to the host blocks the host until the
+//! copy is complete.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;

@@ -98,8 +98,8 @@ impl Region {
         DeviceBlock(self.address).pointer()
     }
 
-    /// Arms the slot that contains the region's bytes, so that its next acquire waits for other
-    /// streams.
+    /// Arms the slot that contains the region's bytes so that the slot's next acquire waits for
+    /// other streams.
     fn arm(&self) {
         // SAFETY: the region is used only while its view is in use, the view covers these bytes,
         // and this code runs on the pool's thread.
@@ -117,7 +117,7 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream wait for the pool's stream, so that work on the waiting stream can use the
+    /// Makes a stream wait for the pool's stream so that work on the waiting stream can use the
     /// region. The pool waits for that stream before reusing or freeing the memory, or using it on
     /// the pool's own stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {

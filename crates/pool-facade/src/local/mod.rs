@@ -1,11 +1,11 @@
-//! Defines thread-local pools, the requirements on a backend, the list of idle pools, and the guard
-//! that owns a pool.
+//! Defines thread-local pools, the requirements for a backend, the list of idle pools, and the
+//! guard that owns a pool.
 //!
 //! For each backend, a thread's list of idle pools is a `const` thread-local variable without a
 //! destructor. A thread can therefore use its list at any time, even while the thread is ending.
 //! Another thread-local variable has a destructor that closes the list when the thread ends. Pools
 //! returned after the list has been closed are dropped. The list for `Cpu` consists of entries that
-//! contain the pools. A registry contains the entries of all threads, so that each thread can
+//! contain the pools. A registry contains the entries of all threads so that each thread can
 //! release the idle pools of other threads. An entry in use retains its link to the next entry. If
 //! `with_pool!` blocks are nested, this link is still valid when the entry is returned. A single
 //! store is therefore sufficient to return the entry to the list.

@@ -21,8 +21,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch)
-    /// returns.
+    /// Returns the same device-related errors as [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn copy(
         &mut self,
         from: BufferPosition<'_>,

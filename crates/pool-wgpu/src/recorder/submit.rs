@@ -34,7 +34,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after the encoder's commands.
+    /// Finishes the current encoder so that later commands run after the encoder's commands.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;

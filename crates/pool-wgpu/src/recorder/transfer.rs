@@ -20,7 +20,7 @@ impl Recorder<'_> {
     /// # Errors
     ///
     /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory. The method also returns
-    /// the device-related errors that [`Stream::dispatch`](crate::Stream::dispatch) returns.
+    /// the same device-related errors as [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
