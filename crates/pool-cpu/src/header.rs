@@ -110,7 +110,7 @@ impl ErasedView {
     /// returns the number of requested bytes.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
-        // SAFETY: the size of a view is not zero.
+        // SAFETY: a view's size is not zero.
         let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
         let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
         // SAFETY: the memory was just allocated for this type.

@@ -29,8 +29,8 @@
 //! `static_memory` test implements one in forty lines. A pool backend that uses a static buffer
 //! would not remove the need for a global allocator. With such a backend, the pool would still
 //! allocate its slot tables (2 KiB for 31 slots) with the global allocator. If the static buffer is
-//! full, the error is `PoolError::OutOfMemory`, or `PoolError::Bookkeeping` if there is no room for
-//! a slot table.
+//! full, the pool fails with `PoolError::OutOfMemory`, or with `PoolError::Bookkeeping` if there is
+//! no room for a slot table.
 //!
 //! # Features
 //!

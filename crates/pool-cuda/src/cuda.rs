@@ -59,7 +59,7 @@ impl Cuda {
     ///
     /// If a pool is dropped during a capture, its blocks are freed later. Resources that the driver
     /// refuses to destroy are also freed later. The driver may refuse to destroy events, graphs,
-    /// executable graphs, page-locked memory, device memory, and streams on which a capture was
+    /// executable graphs, page-locked memory, device memory, and streams on which a capture has
     /// begun. The queue does not contain streams that belong to pools or to `pool-graph`'s probes.
     /// These streams belong to cudarc, which does not retry failed frees.
     ///
@@ -78,8 +78,7 @@ impl Cuda {
         deferred_frees()
     }
 
-    /// Selects the device for the pools that this thread creates from now on. Device 0 is the
-    /// default.
+    /// Selects the device for all pools that this thread creates later. Device 0 is the default.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ use crate::layout::CheckedLayout;
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, and
+/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, or
 /// [`TensorError::Order`] if the streams cannot be ordered. The error also contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
@@ -222,7 +222,7 @@ impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// Returns an address for writing, with the same guarantees as [`DevicePtr`].
+/// Returns an address for writing. See [`DevicePtr`] for the guarantees.
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

@@ -66,7 +66,7 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] if the description violates DLPack's rules, and
+    /// Returns [`TensorError::Malformed`] if the description violates DLPack's rules, or
     /// [`TensorError::DataType`] if the elements have another type. Returns [`TensorError::Device`]
     /// if the tensor is in device memory, and [`TensorError::Strides`] if the elements are not
     /// contiguous in row-major order. Returns [`TensorError::Misaligned`],

@@ -5,7 +5,7 @@ use cudarc::driver::sys;
 /// Runs a closure that calls the driver while the calling thread is in relaxed capture mode. In any
 /// other mode, a capture of an unrelated stream would forbid some driver calls, and making one of
 /// these calls would invalidate the capture. A capture in thread-local mode forbids these calls
-/// only on its own thread. A capture in global mode also forbids them on all other threads.
+/// only on its own thread. A capture in global mode also forbids these calls on all other threads.
 ///
 /// **The project uses this function for every driver call that a capture of an unrelated stream
 /// forbids.** The only exceptions are calls that use the captured stream itself. On an H200 with

@@ -6,7 +6,7 @@ use std::fmt;
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
-/// A return code of the CUDA driver.
+/// A return code from the CUDA driver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DriverCode(u32);
 
@@ -74,7 +74,7 @@ impl DriverCode {
     }
 
     /// Returns `true` if the code means that the device's context has been lost. Every later call
-    /// in this context returns the same code, and a working context can be created only in a new
+    /// in this context returns the same code. A working context can be created only in a new
     /// process.
     #[must_use]
     pub const fn is_sticky(self) -> bool {

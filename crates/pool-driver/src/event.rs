@@ -30,7 +30,7 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: DeferredFreeKind = DeferredFreeKind::Event;
 
-    /// Destroys the event. Work that precedes the recorded event is unaffected, and streams already
+    /// Destroys the event. Work that precedes the recorded event is unaffected. Streams already
     /// waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and is not used again.

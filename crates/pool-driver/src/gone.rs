@@ -1,12 +1,12 @@
 //! Detects contexts that have been destroyed or lost. Callers may ignore an error only if the
 //! context has been destroyed or lost.
 //!
-//! Pools and graphs rely on each stream to run its work in order. The same rule applies to every
-//! call that records an event, waits for one, or makes the host wait. This rule also applies to
-//! calls that query a stream's capture status or retain a context. If a call that orders work
-//! fails, the operation that depends on this order fails with the same error, regardless of the
-//! error's code. A driver may return any error code while the work is still running, so no error
-//! may be ignored on the basis of its code alone.
+//! Pools and graphs rely on each stream to run its work in order. If a call that orders work fails,
+//! the operation that depends on this order fails with the same error, regardless of the error's
+//! code. The same rule applies to every call that records an event, waits for one, or makes the
+//! host wait. This rule also applies to calls that query a stream's capture status or retain a
+//! context. A driver may return any error code while the work is still running, so no error may be
+//! ignored on the basis of its code alone.
 //!
 //! If a resource's context is gone, a failure to free the resource is ignored because the resource
 //! no longer exists. Similarly, a failure to wait for a context that is gone is ignored because no

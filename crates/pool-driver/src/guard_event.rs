@@ -1,5 +1,5 @@
-//! Records an event after work on a stream unknown to the pool. The pool's stream can wait for this
-//! work through the event. A cudarc guard (`SyncOnDrop`) records this event when dropped.
+//! Records an event after work on a stream unknown to the pool. The pool's stream can use the event
+//! to wait for this work. A cudarc guard (`SyncOnDrop`) records this event when it is dropped.
 //!
 //! Each guard receives a new event that has never been recorded. A forgotten guard's event is never
 //! recorded, so the event later shows whether the guard was dropped.
@@ -22,8 +22,8 @@ use crate::versioned::is_recorded;
 pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// A cudarc event, stored at a fixed address so that references to it stay valid when the `Handle`
-/// moves. The `Vec` always contains one event. The destructor of cudarc's event never runs, because
-/// the destructor would leak any event that it cannot destroy.
+/// moves. The `Vec` always contains one event. cudarc's event is never dropped, because its
+/// destructor would leak any event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
 /// Identifies a [`GuardEvent`] while the event is alive.

@@ -35,14 +35,14 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error if it
-    /// cannot allocate the memory or create the event.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error if
+    /// the driver cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let entry = QueueEntry::new()?;
         Ok(Self(entry.own(Buffer::new(bytes, context)?)))
     }
 
-    /// Returns the bytes of the buffer, or `None` if a copy may be pending.
+    /// Returns the buffer's bytes, or `None` if a copy may be pending.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         (!self.0.copies.is_pending()).then(|| self.0.bytes())
     }

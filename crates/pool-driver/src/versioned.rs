@@ -227,7 +227,8 @@ pub unsafe fn graph_edges(
 }
 
 /// The properties of a memory pool, called `CUmemPoolProps` in CUDA. Newer versions of CUDA use
-/// part of `reserved` for additional fields. A field that contains 0 disables its feature.
+/// part of `reserved` for additional fields. Setting such a field to 0 disables the corresponding
+/// feature.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {

@@ -1,5 +1,5 @@
-//! Provides debugging features that require the standard library. Environment variables enable
-//! debugging modes, and warnings are printed to standard error.
+//! Provides debugging features that require the standard library. Environment variables enable the
+//! debugging modes. Warnings are printed to standard error.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};

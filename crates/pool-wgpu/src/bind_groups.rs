@@ -62,13 +62,13 @@ struct Entry<G> {
     kept: KeptGroup<G>,
 }
 
-/// A bind group, with a number that is unique within its stream.
+/// A bind group, with an ID that is unique within its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
     /// The bind group, or `None` if the entry is unused.
     pub(crate) group: Option<G>,
-    /// The numbers of the kernels that wgpu has [accepted](Self::note_tried) with this bind group.
+    /// The IDs of the kernels that wgpu has [accepted](Self::note_tried) with this bind group.
     tried: Vec<u64>,
 }
 
@@ -288,7 +288,7 @@ mod tests {
     use super::{BindGroups, BoundRange};
 
     /// A simple model that the test compares with the cache. The model lists the bind groups from
-    /// the least to the most recently used.
+    /// least to most recently used.
     type Model = Vec<(u64, Vec<BoundRange>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -12,14 +12,14 @@ pub struct Wgpu;
 /// at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// A block's record, which contains the block's buffer and the number of the buffer's stream.
+/// A block's record, which contains the block's buffer and the ID of the buffer's stream.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
     /// The index of the block's first byte. No two buffers in a process share a byte index.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
-    /// The number of the stream that orders all work on the buffer.
+    /// The ID of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
     /// The number of batches that wgpu had rejected when the buffer was last checked.
     checked: AtomicU64,
@@ -57,7 +57,7 @@ impl Allocation {
 pub struct WgpuBlock(Option<NonNull<Allocation>>);
 
 impl WgpuBlock {
-    /// The block of an empty slot.
+    /// An empty slot's block.
     pub(crate) const NOTHING: Self = Self(None);
 
     /// Creates a block that refers to a record. The block stays valid until [`take`](Self::take) is

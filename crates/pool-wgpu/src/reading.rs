@@ -245,9 +245,9 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Blocks until the elements have arrived, then returns them. In a browser, no code may block,
-    /// so this method succeeds only if the elements have already arrived. If the elements might not
-    /// have arrived yet, await the `Reading`.
+    /// Blocks until the elements have arrived, and then returns them. In a browser, no code may
+    /// block, so this method succeeds only if the elements have already arrived. If the elements
+    /// might not have arrived yet, await the `Reading`.
     ///
     /// # Errors
     ///
@@ -259,8 +259,8 @@ impl<T: PodElement> Reading<T> {
         self.elements()
     }
 
-    /// Blocks until the elements have arrived, then writes them to `destination`, which must have
-    /// the same number of elements.
+    /// Blocks until the elements have arrived, and then writes them to `destination`, which must
+    /// have the same number of elements.
     ///
     /// # Errors
     ///

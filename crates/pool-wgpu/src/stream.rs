@@ -30,8 +30,8 @@ use crate::staging::{CopyDirection, IdleBuffers};
 ///
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when their number reaches 512, when a view is read, or when
-/// [`submit`](Self::submit) is called. Unsubmitted commands are never executed once the stream's
-/// last clone and last pool have been dropped. A thread that is ending cannot free buffers. The
+/// [`submit`](Self::submit) is called. If the stream's last clone and last pool are dropped,
+/// unsubmitted commands are never executed. A thread that is ending cannot free buffers. The
 /// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders

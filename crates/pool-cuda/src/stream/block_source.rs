@@ -70,12 +70,11 @@ pub unsafe trait BlockSource: Send + 'static {
     /// Returns [`CudaError::Capturing`] if the stream must not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Ensures that a function's module stays loaded, and is called before the pool captures a
-    /// launch of the function. A graph's nodes do not keep the module loaded. If the graph is
-    /// launched after the module has been unloaded, the process crashes. Storing a clone of the
-    /// function is sufficient to keep the module loaded. The pool does not call this method if the
-    /// source is not captured. A source that cannot keep the module loaded must cause the capture
-    /// to fail.
+    /// Keeps a function's module loaded. The pool calls this method before it captures a launch of
+    /// the function. A graph's nodes do not keep the module loaded. If the graph is launched after
+    /// the module has been unloaded, the process crashes. Storing a clone of the function is
+    /// sufficient to keep the module loaded. The pool does not call this method if the source is
+    /// not captured. A source that cannot keep the module loaded must cause the capture to fail.
     fn keep_function(&self, function: &CudaFunction);
 
     /// Enqueues a copy of the given bytes on the pool's stream. The bytes are either a shape or the

@@ -130,7 +130,7 @@ impl BlockUses {
     }
 
     /// Removes the entry with this number, if it still exists. The entry's stream is dropped after
-    /// the borrow of the cell has ended.
+    /// the cell's borrow has ended.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();

@@ -16,7 +16,7 @@
 //!
 //! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]) and waited for
 //!   the stream *after* it had counted the references.
-//! - An event was recorded at the end of the use, and the pool has waited for it.
+//! - The pool has waited for an event that was recorded at the end of the use.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
 //! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed,
@@ -161,8 +161,7 @@ impl OtherStreams {
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if one of the streams is being captured, because a wait
-    /// would invalidate the capture. If the wait for a stream fails, this method returns the error
-    /// from that wait.
+    /// would invalidate the capture. If waiting for a stream fails, this method returns that error.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,

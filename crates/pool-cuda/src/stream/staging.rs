@@ -154,8 +154,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Waits for the copies that use the buffer at an index and returns the buffer. If a graph
-    /// captured by other code contains a copy that uses this buffer, this method returns a
+    /// Waits for the copies that use the buffer at an index, and then returns the buffer. If a
+    /// graph captured by other code contains a copy that uses this buffer, this method returns a
     /// different buffer.
     fn free_at(
         &self,
@@ -209,8 +209,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Stores a buffer in the cell at its index, or in another empty cell. If user code has filled
-    /// all cells in the meantime, the buffer is freed.
+    /// Stores a buffer in the cell at its index, or in an empty cell if that cell is full. If user
+    /// code has filled all cells in the meantime, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -221,7 +221,7 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the bytes of the buffer. The slice would be empty if a copy were pending, but every
+    /// Returns the buffer's bytes. The slice would be empty if a copy were pending, but every
     /// caller has waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()

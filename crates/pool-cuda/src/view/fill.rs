@@ -148,8 +148,8 @@ impl Repetition<'_> {
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: the source and the target are within the range. They are disjoint because the
-            // source ends where the target begins.
+            // SAFETY: the source and the target are within the range. The two ranges are disjoint,
+            // because the source ends where the target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }

@@ -92,14 +92,14 @@ impl Region {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// Returns the region's address as a pointer. The pointer of an empty region does not point
-    /// into the pool's memory.
+    /// Returns the region's address as a pointer. An empty region's pointer does not point into the
+    /// pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
     }
 
-    /// Arms the slot that contains the region's bytes so that the slot's next acquire waits for
-    /// other streams.
+    /// Arms the slot that contains the region's bytes so that the pool waits for other streams
+    /// before the slot is acquired again.
     fn arm(&self) {
         // SAFETY: the region is used only while its view is in use, the view covers these bytes,
         // and this code runs on the pool's thread.
@@ -128,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Makes a stream wait as [`lend`](Self::lend) does, but also accepts streams on other devices,
-    /// as copies between devices require.
+    /// Makes a stream wait as [`lend`](Self::lend) does. Unlike `lend`, this method also accepts
+    /// streams on other devices, which copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()

@@ -84,7 +84,7 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate a new pool's slot table, and
+/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate a new pool's slot table, or
 /// [`PoolError::Backend`] if the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {

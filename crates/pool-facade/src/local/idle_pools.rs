@@ -33,7 +33,7 @@ pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools used if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the last release request that this thread has handled.
+    /// The sequence number of the last release request that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -220,7 +220,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
 }
 
 /// Adds a new pool to the registry of all threads. If the pool's thread has no record yet, the
-/// function also creates it.
+/// function also creates one.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,

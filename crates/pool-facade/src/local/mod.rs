@@ -60,7 +60,7 @@ pub trait LocalPool: PoolBackend {
     /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless the closer has already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
-    /// Creates the context of the calling thread's new pool.
+    /// Creates a context for the calling thread's new pool.
     ///
     /// # Errors
     ///

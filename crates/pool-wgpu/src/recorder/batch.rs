@@ -15,7 +15,7 @@ const OWED: usize = 64;
 /// The commands that have been recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // The open pass is declared before its encoder because it must be dropped first.
+    // The open pass is declared before its encoder because the pass must be dropped first.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded commands in the current encoder.
@@ -47,9 +47,9 @@ pub(super) struct Submission {
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that was last set in the pass.
+    /// The ID of the kernel that was last set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the bind group that was last set in the pass.
+    /// The ID of the bind group that was last set in the pass.
     pub(super) group: Option<u64>,
     /// The parameter offset that was last set in the pass.
     pub(super) parameters: u32,

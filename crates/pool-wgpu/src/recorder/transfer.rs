@@ -15,7 +15,7 @@ const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
     /// Copies bytes from the host. When this method returns, the caller may reuse `source`. Later
-    /// commands read the new bytes, and the rest of the buffer is unchanged.
+    /// commands read the new bytes. The rest of the buffer is unchanged.
     ///
     /// # Errors
     ///
