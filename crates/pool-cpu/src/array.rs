@@ -18,8 +18,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// A shape is any argument that `ndarray`'s own constructors accept: `4`, `(3, 4)`, `[3, 4]`,
 /// `Dim([3, 4])`, or the `raw_dim()` of another array. Code that is generic over `D: Dimension` can
-/// use all kinds of shapes. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()`
-/// on a shape selects column-major (Fortran) order.
+/// use any kind of shape. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()` on
+/// a shape selects column-major (Fortran) order.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};

@@ -152,8 +152,9 @@ mod mapped {
         }
     }
 
-    /// Returns the given pages' memory to the system but keeps their addresses mapped. Returns
-    /// `false` if the system refuses to discard the pages, for example because they are locked.
+    /// Returns the memory of the given pages to the system but keeps their addresses mapped.
+    /// Returns `false` if the system refuses to discard the pages, for example because they are
+    /// locked.
     ///
     /// # Safety
     ///

@@ -27,7 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists only of an address and lengths. A header is used only together with its
-// block. Blocks may move to other threads. Every `Element` type is plain data.
+// block. Blocks can move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {

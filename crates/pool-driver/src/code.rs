@@ -107,7 +107,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// The codes' numbers and names, sorted by number.
+/// The number and name of each code, sorted by number.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),

@@ -18,13 +18,13 @@ use crate::handle::{ContextHandle, HandleKind};
 /// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
-// SAFETY: the driver's event functions may be called from any thread. The value itself never
+// SAFETY: the driver's event functions can be called from any thread. The value itself never
 // changes.
 unsafe impl Sync for Event {}
 
 enum EventKind {}
 
-// SAFETY: the driver's event functions may be called from any thread.
+// SAFETY: the driver's event functions can be called from any thread.
 unsafe impl HandleKind for EventKind {
     type Handle = sys::CUevent;
 
@@ -59,7 +59,7 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream wait for all work that precedes the recorded event. The stream may belong to
+    /// Makes a stream wait for all work that precedes the recorded event. The stream can belong to
     /// any context. This method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;

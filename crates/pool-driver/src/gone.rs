@@ -5,8 +5,8 @@
 //! the operation that depends on this order fails with the same error, regardless of the error's
 //! code. The same rule applies to every call that records an event, waits for one, or makes the
 //! host wait. This rule also applies to calls that query a stream's capture status or retain a
-//! context. A driver may return any error code while the work is still running, so no error may be
-//! ignored on the basis of its code alone.
+//! context. A driver can return any error code while the work is still running, so an error must
+//! not be ignored on the basis of its code alone.
 //!
 //! If a resource's context is gone, a failure to free the resource is ignored because the resource
 //! no longer exists. Similarly, a failure to wait for a context that is gone is ignored because no

@@ -105,7 +105,7 @@ impl PageLocked {
     }
 
     /// Returns `true` if a graph captured by other code contains a copy that uses this buffer. The
-    /// graph may run this copy at any time. This buffer never becomes free again, so
+    /// graph can run this copy at any time. This buffer never becomes free again, so
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. Only
     /// [`is_free`](Self::is_free) and [`wait`](Self::wait) can detect that a graph contains a copy.
     #[must_use]

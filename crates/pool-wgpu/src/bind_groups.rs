@@ -28,7 +28,7 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
     /// entries have the same hash, the newer entry replaces the older one.
     by_hash: Map<usize>,
-    /// The list of bindings that use each buffer. The keys are the buffers' identities.
+    /// The list of bindings that use each buffer. The keys are buffer identities.
     by_buffer: Map<Vec<Use>>,
     /// The indices of the most recently used entry (`newest`) and the least recently used entry
     /// (`oldest`).

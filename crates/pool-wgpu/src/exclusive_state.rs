@@ -2,7 +2,7 @@
 //! mutex, uses it while the mutex is unlocked, and then moves it back.
 //!
 //! While a thread uses the state, user code such as wgpu's callbacks, error handlers, and log
-//! subscribers may run. User code may call methods of this stream or another stream, so no mutex
+//! subscribers may run. User code can call methods of this stream or another stream, so no mutex
 //! may be locked while user code runs. A thread that is using one stream's state never waits for
 //! another stream's state. Two threads could otherwise wait for each other forever.
 

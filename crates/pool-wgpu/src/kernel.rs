@@ -160,7 +160,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Refused`] if the device does not support the parameters' layout.
+    /// Returns [`WgpuError::Refused`] if the device does not support the layout of the parameters.
     pub(crate) fn new(calls: &Calls, stream: u64) -> Result<Self, WgpuError> {
         let entry = wgpu::BindGroupLayoutEntry {
             binding: 0,

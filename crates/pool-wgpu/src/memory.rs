@@ -1,4 +1,5 @@
-//! Defines the records that describe blocks' buffers, and assigns indices to these buffers' bytes.
+//! Defines the records that describe the buffers of blocks, and assigns indices to the buffers'
+//! bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};

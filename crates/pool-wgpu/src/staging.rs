@@ -132,8 +132,8 @@ impl Uploads {
     }
 
     /// Copies bytes into a staging buffer, from which one of the batch's commands can copy them.
-    /// Returns the buffer and the bytes' offset within it. The number of bytes must be a multiple
-    /// of 4 and must not exceed [`PIECE`].
+    /// Returns the buffer and the offset of the bytes within it. The number of bytes must be a
+    /// multiple of 4 and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///

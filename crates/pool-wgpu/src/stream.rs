@@ -56,9 +56,9 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// to [`record`](Self::record), error handlers, mapping callbacks, and log subscribers. If user
 /// code calls a method of the same stream, that call fails with [`WgpuError::Reentered`]. A call
 /// from user code to a second stream also fails with `Reentered` if another thread is using that
-/// stream, except inside the closure passed to `record`. User code may acquire arrays, so pools may
-/// allocate and free blocks during a call. A call from another thread blocks until the running call
-/// has returned.
+/// stream, except inside the closure passed to `record`. User code can acquire arrays, so pools
+/// might allocate and free blocks during a call. A call from another thread blocks until the
+/// running call has returned.
 ///
 /// # Several threads
 ///
@@ -370,7 +370,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records commands and has exclusive access to the recording.
+    /// Runs code that records commands, and gives it exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,

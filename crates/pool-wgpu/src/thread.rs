@@ -1,4 +1,4 @@
-//! Stores the threads' streams and the device that the threads share. All threads that have not set
+//! Stores each thread's stream and the device that the threads share. All threads that have not set
 //! a stream use this device.
 
 use std::cell::RefCell;

@@ -43,9 +43,9 @@ use crate::stream::thread;
 /// allocations fail. The process also aborts if the `Arc` for a new [`CudaDevice`] or
 /// [`DeviceStream`] cannot be allocated.
 ///
-/// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
-/// call, the pool makes its context current on the calling thread. The pool does not restore the
-/// previous context after the call.
+/// A pool can be moved to another thread and dropped on any thread. Before each driver call, the
+/// pool makes its context current on the calling thread. The pool does not restore the previous
+/// context after the call.
 pub struct DeviceStream {
     // The fields are dropped in this order: the uses by other streams, the page-locked memory, the
     // stream, and the device.
@@ -72,7 +72,7 @@ pub struct DeviceStream {
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send` or is a driver handle. The driver may be called from any thread on
+// SAFETY: every field is `Send` or is a driver handle. The driver can be called from any thread on
 // which the context is current, and each method first makes the context current. The value cannot
 // be shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}

@@ -1,10 +1,10 @@
 //! Provides events for the guards that a pool returns to cudarc. A pool returns a guard when a
 //! stream unknown to the pool uses its memory.
 //!
-//! A guard holds a reference to its event until the guard is dropped, and may record the event. The
-//! guard borrows the view that returned the pointer, so the pool keeps the event alive until all
-//! views of the block have ended. All views have ended when the block is reused or freed, or when a
-//! new exclusive view covers the same bytes.
+//! Until a guard is dropped, it holds a reference to its event and can record the event. The guard
+//! borrows the view that returned the pointer, so the pool keeps the event alive until all views of
+//! the block have ended. All views have ended when the block is reused or freed, or when a new
+//! exclusive view covers the same bytes.
 
 use std::cell::Cell;
 use std::fmt;

@@ -242,7 +242,7 @@ impl OtherStreams {
         self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
-    /// Makes `own`, the pool's stream, wait for all other streams that use any block.
+    /// Makes `own`, the pool's stream, wait for all other streams that use the pool's blocks.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
@@ -415,8 +415,8 @@ fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Blocks the host until all work on a pool's stream has completed. The pool calls this function
-/// before work on the per-thread default stream uses the pool's memory. The pointer may be moved to
-/// another thread, on which the same handle refers to a different stream. After this
+/// before work on the per-thread default stream uses the pool's memory. The pointer might later be
+/// moved to another thread, on which the same handle refers to a different stream. After this
 /// synchronization, any work that a thread enqueues on its default stream runs after the work on
 /// the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: CaptureId) -> Result<CaptureId, CudaError> {

@@ -27,11 +27,11 @@ impl CudaDevice {
     /// The access stays enabled as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
-    /// all memory that any code allocates in the device's context without a memory pool. Access to
-    /// memory allocated without a memory pool stays enabled while both contexts exist. This
-    /// `CudaDevice` keeps the other context alive. The blocks of `pool-graph`'s `DeviceMemory` do
-    /// not come from a memory pool. To enable access to the blocks of `DeviceMemory`, call this
-    /// method on `device.clone().without_memory_pool()`.
+    /// all memory allocated in the device's context without a memory pool. Access to memory
+    /// allocated without a memory pool stays enabled while both contexts exist. This `CudaDevice`
+    /// keeps the other context alive. The blocks of `pool-graph`'s `DeviceMemory` do not come from
+    /// a memory pool. To enable access to the blocks of `DeviceMemory`, call this method on
+    /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
     /// use pool_core::Pool;

@@ -83,8 +83,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Each copy doubles the number of elements written.
     ///
     /// If the graph is captured without a session, the fill writes the first element with one
-    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset for
-    /// each 2 bytes or for each byte.
+    /// memset per 4 bytes. If the element size is not a multiple of 4, the fill uses one memset per
+    /// 2 bytes or per byte.
     ///
     /// # Errors
     ///

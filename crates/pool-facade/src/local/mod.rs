@@ -34,10 +34,11 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 /// A backend that provides thread-local pools. [`with_pool!`](crate::with_pool) and [`local()`]
 /// require this trait.
 ///
-/// All enabled backends' marker types implement this trait. A backend in another crate implements
-/// this trait with the [`local_pools!`](crate::local_pools) macro, which requires no `unsafe` code.
-/// The trait's functions use types whose methods are private to this crate. Backends, and code that
-/// is generic over `B: LocalPool`, therefore cannot access the idle pools of another backend.
+/// The marker types of all enabled backends implement this trait. A backend in another crate
+/// implements this trait with the [`local_pools!`](crate::local_pools) macro, which requires no
+/// `unsafe` code. The trait's functions use types whose methods are private to this crate.
+/// Backends, and code that is generic over `B: LocalPool`, therefore cannot access the idle pools
+/// of another backend.
 ///
 /// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
 /// pools.

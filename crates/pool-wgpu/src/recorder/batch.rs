@@ -139,7 +139,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The closure may return a pass, and dropping this pass may also cause an error.
+            // Dropping a pass that the closure returned can also cause an error.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }

@@ -14,7 +14,7 @@ const STAGED: u64 = 2 * PIECE;
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
-    /// Copies bytes from the host. When this method returns, the caller may reuse `source`. Later
+    /// Copies bytes from the host. When this method returns, the caller can reuse `source`. Later
     /// commands read the new bytes. The rest of the buffer is unchanged.
     ///
     /// # Errors
