@@ -8,11 +8,10 @@
 //! context. A driver can return any error code while the work is still running, so an error must
 //! not be ignored on the basis of its code alone.
 //!
-//! If a resource's context is gone, a failure to free the resource is ignored because the resource
-//! no longer exists. Similarly, a failure to wait for a context that is gone is ignored because no
-//! work runs there. Before a function ignores an error, [`is_gone`] makes a second, independent
-//! call that confirms that the context is gone. No function ignores an error on the basis of its
-//! code alone.
+//! If a resource's context is gone, the resource no longer exists, so a failure to free it is
+//! ignored. Similarly, a failure to wait for a context that is gone is ignored because no work runs
+//! there. Before a function ignores an error, [`is_gone`] makes a second, independent call that
+//! confirms that the context is gone. No function ignores an error on the basis of its code alone.
 
 use cudarc::driver::{CudaContext, result};
 

@@ -20,7 +20,7 @@ use crate::stream::peers::Peers;
 pub struct CudaDevice(Arc<Inner>);
 
 /// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context
-/// because fields are dropped in declaration order.
+/// so that they are dropped first.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,

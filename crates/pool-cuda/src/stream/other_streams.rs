@@ -19,9 +19,9 @@
 //! - The pool has waited for an event that was recorded at the end of the use.
 //!
 //! If a driver call in this module fails, so does the operation that uses the memory (see
-//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed,
-//! because no work runs in a destroyed context. A second driver call confirms that the context has
-//! been destroyed.
+//! `pool_driver::gone`). An error is ignored only if the stream's context has been destroyed. No
+//! work runs in a destroyed context. A second driver call confirms that the context has been
+//! destroyed.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -316,8 +316,8 @@ impl OtherStreams {
     }
 
     /// Makes `own`, the pool's stream, wait for one user of a block. An error is ignored only if a
-    /// second call confirms that the user's context has been destroyed, because no work runs in a
-    /// destroyed context.
+    /// second call confirms that the user's context has been destroyed. No work runs in a destroyed
+    /// context.
     fn join_one(
         &self,
         used: &BlockUse,

@@ -277,8 +277,8 @@ impl Region {
     }
 
     /// Stores the error that occurred while the streams were being ordered. After a failed driver
-    /// call, the host waits for the same streams one after another, because these waits use
-    /// different driver calls. Returns `true` if all of these waits succeed.
+    /// call, the host waits for the same streams one after another. These waits use different
+    /// driver calls and might succeed. Returns `true` if all of these waits succeed.
     #[cold]
     fn in_spite_of(
         &self,

@@ -242,8 +242,8 @@ fn register<B: LocalPool>(
             // SAFETY: the record is new and not in any registry. The list is a thread-local
             // variable, whose address stays valid until its thread has run all destructors. One of
             // these destructors removes the record from the registry. Systems with another kind of
-            // thread-local storage provide no barrier on all threads, so on those systems, no other
-            // thread reads the list.
+            // thread-local storage provide no barrier on all threads, so no other thread reads the
+            // list on those systems.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
