@@ -145,7 +145,7 @@ pub trait AcquireArray<'s> {
 
     /// Acquires a row-major array of dynamic rank without initializing its elements.
     ///
-    /// The method allocates no memory if the slot has already held an array of the same shape,
+    /// If the slot has already held an array of the same shape, the method allocates no memory,
     /// regardless of the rank. The returned array is a reference to a header owned by the pool. You
     /// can use or slice the array directly. Calling `view_mut` on the array copies the dimensions
     /// into a new view. If there are more than 4 axes, creating the view allocates memory for the
@@ -236,8 +236,8 @@ impl<'s, B: CpuMemory> AcquireArray<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
-        // SAFETY: only one exclusive array is created from the block, and safe code cannot replace
-        // the array or access the descriptor.
+        // SAFETY: only one exclusive array is created from the block. Safe code cannot replace the
+        // array or access the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let block = parts.block.cast();
         // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs

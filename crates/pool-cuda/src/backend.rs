@@ -48,8 +48,7 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block in this context, so no other code frees it. All work that
-        // uses the block has been enqueued on the pool's stream, or on a stream that the pool has
-        // recorded as a user.
+        // uses the block was enqueued on the pool's stream or on a stream recorded by the pool.
         self.stream.keep_pending_error(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);

@@ -64,8 +64,8 @@ impl Cuda {
     /// These streams belong to cudarc, which does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. A program needs to call this function only if no pool will
-    /// allocate memory or be dropped, and no capture will end.
+    /// capture by `pool-graph` ends. A program needs to call this function only if no later
+    /// allocation, pool drop, or end of a capture would retry the frees.
     /// [`deferred_frees`](Self::deferred_frees) counts the deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn retry_deferred_frees() -> usize {

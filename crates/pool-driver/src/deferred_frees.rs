@@ -19,8 +19,7 @@ pub use crate::deferred_free_kind::{DeferredFreeCounts, DeferredFreeKind};
 use crate::error::CudaError;
 use crate::gone::unless_gone;
 
-/// A driver resource that is freed when its owner is dropped, or later if it cannot be freed at
-/// that time.
+/// A driver resource that is freed when its owner is dropped, or later if it cannot be freed then.
 pub trait Resource: Send + 'static {
     /// The category in which [`DeferredFreeCounts`] counts the resource.
     const KIND: DeferredFreeKind;
@@ -40,8 +39,8 @@ pub trait Resource: Send + 'static {
     /// # Safety
     ///
     /// No other code may use the resource. The value must not be used again after the call has
-    /// either succeeded or failed because the context was destroyed or lost. The caller must then
-    /// drop the value.
+    /// succeeded, or after it has failed because the context was destroyed or lost. The caller must
+    /// then drop the value.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 

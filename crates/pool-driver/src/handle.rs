@@ -32,8 +32,8 @@ pub unsafe trait HandleKind: 'static {
     ///
     /// # Safety
     ///
-    /// The handle must be alive. The handle must not be used again after the call has either
-    /// succeeded or failed because the context was destroyed or lost.
+    /// The handle must be alive. The handle must not be used again after the call has succeeded, or
+    /// after it has failed because the context was destroyed or lost.
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 

@@ -119,9 +119,9 @@ impl HostBuffer {
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
     }
 
-    /// Copies bytes in stream order from the device address `from` to the start of the buffer, and
-    /// blocks until the copy is complete. If this method returns an error, the copy may still run
-    /// later.
+    /// Copies bytes in stream order from the device address `from` to the start of the buffer. The
+    /// call blocks until the copy is complete. If this method returns an error, the copy may still
+    /// run later.
     ///
     /// # Safety
     ///
@@ -141,9 +141,9 @@ impl HostBuffer {
         copied.and_then(|()| calls::synchronize(stream))
     }
 
-    /// Copies bytes in stream order from the start of the buffer to the device address `to`, and
-    /// blocks until the copy is complete. If this method returns an error, the copy may still run
-    /// later.
+    /// Copies bytes in stream order from the start of the buffer to the device address `to`. The
+    /// call blocks until the copy is complete. If this method returns an error, the copy may still
+    /// run later.
     ///
     /// # Safety
     ///

@@ -17,8 +17,8 @@ use crate::host_buffer::HostBuffer;
 /// The alignment of the buffer's first byte.
 const ALIGNMENT: usize = 256;
 
-/// A buffer of page-locked memory. Dropping the buffer waits for its copies and frees the memory.
-/// If the driver refuses to free the memory, the free is retried later.
+/// A buffer of page-locked memory. Dropping the buffer blocks until its copies have completed, and
+/// then frees the memory. If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
 /// A [`PageLocked`]'s memory and the state of the copies that use it.

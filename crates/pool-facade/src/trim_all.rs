@@ -92,8 +92,8 @@ pub fn trim_all() -> ReleaseReport {
     released
 }
 
-/// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
-/// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
+/// Returns the combined statistics of all thread-local [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
+/// pools, including pools in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the statistics may reflect slightly
 /// different times. The statistics include neither the number of acquired slots nor the peak live

@@ -2,7 +2,7 @@
 
 use crate::memory::Allocation;
 
-/// The way in which a kernel accesses a binding.
+/// The kind of access that a kernel has to a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The kernel only reads the binding, which WGSL declares as `var<storage, read>`.

@@ -16,8 +16,7 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all of its uses on the pool's stream and on the other streams recorded by
-/// the pool.
+/// Frees a block after all of its uses on the pool's stream and on all other recorded streams.
 ///
 /// # Safety
 ///
@@ -47,7 +46,7 @@ pub(crate) unsafe fn free_block(
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
 /// stream is being captured. During a capture, a free would become a node in the graph.
 ///
-/// The pool itself stores the blocks whose frees are deferred, and does not add them to the
+/// The pool itself stores the blocks whose frees are deferred, instead of adding them to the
 /// process's queue of deferred frees. Each free reads the pool's list of other streams, which only
 /// the pool's thread may access. The pool retries deferred frees whenever it allocates, frees, or
 /// trims memory, and stores the errors from failed attempts. Dropping the pool adds its remaining

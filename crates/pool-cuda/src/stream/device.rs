@@ -28,8 +28,8 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// A context's first stream. This stream is created before any other code can access the context,
-/// and it exists as long as the context does.
+/// A context's first stream. This stream is created before any other code can access the context.
+/// It exists as long as the context does.
 ///
 /// When cudarc creates a context's first stream, it waits for all work in the context. If another
 /// thread were capturing a stream in the context, this wait would fail and invalidate the capture.

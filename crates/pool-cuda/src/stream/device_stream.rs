@@ -52,8 +52,8 @@ pub struct DeviceStream {
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The reserved entry in the process's queue of deferred frees, used for blocks that cannot be
-    /// freed when the pool is dropped. The entry is `None` only while the stream is being dropped.
+    /// The reserved entry in the process's queue of deferred frees, for blocks that cannot be freed
+    /// when the pool is dropped. The entry is `None` only while the stream is being dropped.
     entry: Option<QueueEntry<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The first error that could not be returned to a caller.
@@ -72,9 +72,9 @@ pub struct DeviceStream {
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send` or is a driver handle. The driver can be called from any thread on
-// which the context is current, and each method first makes the context current. The value cannot
-// be shared between threads, because it contains a `Cell`.
+// SAFETY: every field either is `Send` or contains a driver handle. The driver can be called from
+// any thread on which the context is current. Each method first makes the context current. The
+// value cannot be shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {

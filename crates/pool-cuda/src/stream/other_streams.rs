@@ -106,8 +106,8 @@ impl OtherStreams {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Makes the borrower's stream wait for all work on `own`, the pool's stream, and for all other
-    /// streams that use the block. This method also records that the borrower uses the block. The
+    /// Makes the borrower's stream wait for the pool's stream (`own`) and for all other streams
+    /// that use the block. This method also records that the borrower uses the block. The
     /// borrower's stream must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
@@ -130,8 +130,8 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Makes the borrower's stream wait as [`lend`](Self::lend) does, but for a pointer that is
-    /// returned with a cudarc guard. If the stream is unknown to the pool, this method returns an
+    /// Orders the borrower's stream as [`lend`](Self::lend) does, for a pointer that is returned
+    /// together with a cudarc guard. If the stream is unknown to the pool, this method returns an
     /// event for the guard. cudarc records this event when the guard is dropped after the use.
     pub(crate) fn lend_with_guard(
         &self,
@@ -174,7 +174,7 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Blocks the host until all work on `own`, the pool's stream, and on all other streams that
+    /// Blocks the host until all work on the pool's stream (`own`) and on all other streams that
     /// use the block has completed.
     ///
     /// # Errors

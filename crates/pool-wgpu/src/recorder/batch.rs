@@ -33,7 +33,7 @@ pub(super) struct Batch {
 ///
 /// Each submission uses a separate call, which takes 12 to 14 µs on lavapipe. A single call for all
 /// submissions would take only 1 µs per submission. However, if wgpu 30 rejected one submission, it
-/// would reject the whole call, even though it has already marked the earlier submissions as
+/// would reject the whole call, even though it would already have marked the earlier submissions as
 /// executed. After such a rejection, later commands would lack barriers, and wgpu would treat
 /// memory with old contents as cleared.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Submission {
     pub(super) threads: Vec<u64>,
 }
 
-/// A compute pass that has not been ended.
+/// A compute pass that has not ended yet.
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,

@@ -87,7 +87,7 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies bytes within a buffer through a scratch buffer because a single binding cannot cover
+    /// Copies bytes within a buffer via a scratch buffer, because a single binding cannot cover
     /// both ranges.
     fn copy_through_scratch(
         &mut self,
