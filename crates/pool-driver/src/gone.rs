@@ -9,8 +9,8 @@
 //! not be ignored on the basis of its code alone.
 //!
 //! If a resource's context is gone, the resource no longer exists, so a failure to free it is
-//! ignored. Similarly, a failure to wait for a context that is gone is ignored because no work runs
-//! there. Before a function ignores an error, [`is_gone`] makes a second, independent call that
+//! ignored. If a context is gone, no work runs in it, so a failure to wait for the context is
+//! ignored. Before a function ignores an error, [`is_gone`] makes a second, independent call that
 //! confirms that the context is gone. No function ignores an error on the basis of its code alone.
 
 use cudarc::driver::{CudaContext, result};

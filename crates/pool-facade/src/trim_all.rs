@@ -131,8 +131,8 @@ mod host {
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier runs before any pool is accessed. Its result shows whether the system
-        // supports barriers on all threads.
+        // The first barrier runs before any pool is accessed. The result of this barrier shows
+        // whether the system supports barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();

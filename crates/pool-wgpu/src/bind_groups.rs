@@ -229,7 +229,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Applies a closure to the entry at an index. This method does nothing if the index is
+    /// Applies a closure to the entry at the given index. This method does nothing if the index is
     /// [`NONE`].
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {

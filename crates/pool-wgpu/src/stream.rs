@@ -31,8 +31,8 @@ use crate::staging::{CopyDirection, IdleBuffers};
 /// All clones refer to the same stream, and pools that share a stream can use each other's memory.
 /// Recorded commands are submitted when their number reaches 512, when a view is read, or when
 /// [`submit`](Self::submit) is called. If the stream's last clone and last pool are dropped,
-/// unsubmitted commands are never executed. A thread that is ending cannot free buffers. The
-/// buffers of an ending thread's pools are freed when any stream next allocates a buffer.
+/// unsubmitted commands are never executed. An ending thread cannot free buffers. The buffers of an
+/// ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
@@ -438,8 +438,8 @@ impl Stream {
     }
 
     /// Counts a buffer as freed and removes its bind groups from the stream's cache. If another
-    /// call is using the recording, the next call removes the bind groups. Otherwise, this method
-    /// removes them immediately.
+    /// call is using the recording, the next call removes the bind groups. If no other call is
+    /// using the recording, this method removes the bind groups immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();

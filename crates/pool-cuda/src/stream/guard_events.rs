@@ -18,7 +18,7 @@ use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
 /// The maximum number of events for one block. The pool creates no events for additional uses of
-/// the block. Instead, the pool waits for these uses as if their guards had been forgotten.
+/// the block. The pool waits for such additional uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
 /// The bytes for which a view returned a pointer.
@@ -65,7 +65,7 @@ impl Bytes {
 impl GuardEvents {
     /// Creates an event for a guard returned by a view of these bytes. Returns `None` if the
     /// maximum number of events already exists for the unit that contains these bytes. The method
-    /// also returns `None` if cudarc does not record its guards' events.
+    /// also returns `None` if cudarc does not record the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -17,9 +17,9 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when dropped. The pool returns this guard for its own stream because
-/// that stream needs no event. The pool also returns this guard for streams that it keeps alive
-/// because the pool itself waits for them.
+/// A guard that does nothing when it is dropped. The pool returns this guard for its own stream
+/// because that stream needs no event. The pool also returns this guard for streams that it keeps
+/// alive because the pool itself waits for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access for which a view returns a pointer.
@@ -277,8 +277,9 @@ impl Region {
     }
 
     /// Stores the error that occurred while the streams were being ordered. After a failed driver
-    /// call, the host waits for the same streams one after another. These waits use different
-    /// driver calls and might succeed. Returns `true` if all of these waits succeed.
+    /// call, the host waits for the same streams one after another. These waits use driver calls
+    /// other than the failed one, so they might succeed. Returns `true` if all of these waits
+    /// succeed.
     #[cold]
     fn in_spite_of(
         &self,

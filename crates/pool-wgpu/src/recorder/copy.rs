@@ -16,8 +16,8 @@ const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_
 type BufferPosition<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
-    /// Copies bytes from one range to another. Both ranges must be within their buffers, and they
-    /// must not overlap.
+    /// Copies bytes from one range to another. Both ranges must be within their buffers and must
+    /// not overlap.
     ///
     /// # Errors
     ///

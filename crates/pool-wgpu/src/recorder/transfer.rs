@@ -30,8 +30,8 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // A short upload's bytes are stored in the kernel's parameters, so the compute pass need
-        // not be ended.
+        // A short upload's bytes are stored in the kernel's parameters, so the compute pass can
+        // stay open.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }
