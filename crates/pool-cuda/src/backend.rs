@@ -134,8 +134,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // Freeing a block also waits until other streams have finished using the block. If this
-            // wait fails, the pool retries the free later.
+            // Before it frees a block, the pool also waits for other streams to finish using the
+            // block. If this wait fails, the pool retries the free later.
             _ => Ok(()),
         }
     }

@@ -83,8 +83,8 @@ pub enum CudaError {
         /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or view of one device was used with another device's memory. Access to this memory
-    /// has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
+    /// A stream or a view that belongs to one device was used with another device's memory. Access
+    /// to this memory has not been enabled with `CudaDevice::grant_peer_access` from `pool-cuda`.
     #[error(
         "memory on device {memory} cannot be used on a stream of device {stream}: use a pool on \
          device {stream}, copy the memory with `copy_from`, or enable peer access with \

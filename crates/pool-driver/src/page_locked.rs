@@ -164,7 +164,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked. It
         // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
@@ -182,7 +182,7 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked. It
         // stays busy until the event recorded after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))

@@ -58,8 +58,8 @@
     )
 )]
 
-// The unit tests share support code with the test suite. This code refers to the crate by its
-// external name.
+// The unit tests share support code with the test suite. The support code refers to the crate by
+// its external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 

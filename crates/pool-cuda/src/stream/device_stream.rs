@@ -272,7 +272,7 @@ impl DeviceStream {
     /// memory.
     ///
     /// Before the pool reuses a block, it also waits automatically for the other streams that use
-    /// the block. Call this method before a capture, or a section of a capture, ends. Before a
+    /// the block. Call this method before you end a capture or a section of a capture. Before a
     /// capture can end, all other captured streams must have joined the stream on which the capture
     /// began.
     ///
@@ -390,7 +390,8 @@ impl Drop for DeviceStream {
         }
         // No view that could use a shape still exists, because views borrow from the pool. All work
         // that used a shape was enqueued on this stream or is ordered before later work on this
-        // stream. When the pool freed the views' slots, it ordered all work that used their shapes.
+        // stream. When the pool freed the slots of the views, it ordered all work that used the
+        // shapes.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -135,9 +135,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a buffer that no copy uses. If all existing buffers are in use, this method creates
-    /// another one. If the maximum number of buffers already exists, this method waits for the
-    /// copies that use the next buffer in the rotation.
+    /// Returns a buffer that is not in use by any copy. If all existing buffers are in use, this
+    /// method creates another one. If the maximum number of buffers already exists, this method
+    /// waits for the copies that use the next buffer in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);

@@ -282,7 +282,7 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
-/// Calls `f` with the entry of each idle pool of this thread.
+/// Calls `f` with the entry of each of this thread's idle pools.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
     // SAFETY: this function is called only from this module, and no caller replaces a pool.
     unsafe { idle.shared.for_each(f) };
