@@ -1,5 +1,5 @@
-//! Uploads bytes from the host in order with the recorded commands, and downloads bytes to the
-//! host.
+//! Uploads bytes from the host in order relative to the recorded commands, and downloads bytes to
+//! the host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
