@@ -14,7 +14,7 @@ pub enum Divergence {
     #[default]
     Refuse,
     /// The arena places this allocation and all later ones after the planned bytes, and never
-    /// reuses the bytes of these allocations.
+    /// reuses their bytes.
     FreshBytes,
 }
 
@@ -23,11 +23,11 @@ pub enum Divergence {
 ///
 /// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
 /// be in the same order as the capture's allocations. The constructor revalidates the plan with
-/// code that is independent of the planner.
+/// code that shares nothing with the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
     /// The offset and size of each allocation. Copies of the plan share this list, so copying a
-    /// plan does not allocate memory.
+    /// plan allocates no memory.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,

@@ -24,7 +24,7 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// A graph's nodes, and the owners found so far.
+/// A graph's nodes and the owners found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
     /// The direct predecessors of each node.
@@ -84,8 +84,8 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // Any empty node may belong to the span, because empty nodes have no effect and the
-                // driver may add one to join streams.
+                // Any empty node may belong to the span. Empty nodes have no effect, and the driver
+                // may add them to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {

@@ -65,7 +65,7 @@ pub enum CaptureError {
         /// The stream's numeric handle.
         stream: u64,
     },
-    /// The stream or the memory belongs to a different device or context than the session.
+    /// The stream or the memory does not belong to the session's device and context.
     #[error(
         "the session uses a context on device {session}, but the memory or stream belongs to \
          another context, on device {other}: capture one graph for each context, and order the \
@@ -413,7 +413,7 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the error chain contains every cause and that no text appears in the chain
+    /// Checks that the error chain contains every cause and that it does not contain any text
     /// twice.
     #[test]
     fn each_text_is_in_the_chain_once() {

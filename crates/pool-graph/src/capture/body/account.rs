@@ -28,7 +28,7 @@ pub(crate) struct Account {
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) memory: BodyMemory,
     /// The trace that the body must follow. The trace comes from a dry run or from the graph that
-    /// is being updated. `None` if the body is free to perform any steps.
+    /// is being updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first `CaptureError` that one of the body's pools could not return because pools return
@@ -216,8 +216,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records the given streams' current last nodes as the end of the capture's own work. Returns
-    /// these nodes' handles.
+    /// Records the current last nodes of the given streams as the end of the capture's own work.
+    /// Returns these nodes' handles.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.memory.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -232,13 +232,13 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the stream's last nodes that the capture itself added. The list is
-    /// empty in a dry run.
+    /// Returns the handles of the last nodes that the capture itself added to the stream. The list
+    /// is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.memory.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Records that work is about to add nodes to a stream. Returns the number of spans completed
+    /// Records that nodes are about to be added to a stream. Returns the number of spans completed
     /// so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.memory.live() {

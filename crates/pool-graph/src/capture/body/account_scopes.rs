@@ -79,7 +79,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or lent view and records the last nodes of all streams that the
+    /// Records the end of a scope's or lent view's work, and the last nodes of all streams that the
     /// work used.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
@@ -126,7 +126,7 @@ impl Account {
         self.scope_work[stream].guards > 0
     }
 
-    /// Permits `other` to wait for `stream`, so that work on `other` can use memory from scopes on
+    /// Permits `other` to wait for `stream` so that work on `other` can use memory from scopes on
     /// `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {

@@ -26,7 +26,7 @@ enum Frontier {
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
-    /// The capture is adding work to the stream, or may have added some.
+    /// The capture is adding work to the stream, or might already have done so.
     Moving,
 }
 

@@ -150,7 +150,7 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams for which an operation must wait before it uses the region.
+    /// Returns the streams that an operation must wait for before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()

@@ -198,8 +198,8 @@ unsafe impl BlockSource for FromArena {
 // SAFETY: the memory lives as long as the graph, and the capture's `KeptValues` own each launched
 // function. Work from a dry run is never executed. The only block is the region with which this
 // source was created. Only the view that the pool returns uses this block. The pool requests one
-// word more than the view needs. The block may be one word too short, but no work accesses memory
-// beyond the end of the view.
+// word more than the view needs. The block may be one word shorter than the pool requested, but no
+// work accesses memory beyond the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

@@ -121,8 +121,9 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the arena is full or follows a different plan. Returns an error if the
-    /// stream belongs to another session, or if the size exceeds the address space.
+    /// Returns an error if the arena is full, or if its plan does not match this allocation.
+    /// Returns an error if the stream belongs to another session, or if the size exceeds the
+    /// address space.
     #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,

@@ -253,8 +253,7 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the graph's launch data to the device, so that the first launch does not have to
-    /// upload it.
+    /// Uploads the graph's launch data to the device so that the first launch does not have to.
     ///
     /// # Errors
     ///
@@ -336,7 +335,7 @@ impl<S> CapturedGraph<S> {
         self.verified
     }
 
-    /// Returns the graph's arena, so that other graphs can share it.
+    /// Returns the graph's arena so that other graphs can share it.
     pub(crate) fn arena(&self) -> &Arc<OwnArena> {
         &self.setup.resources().memory().arena
     }
@@ -349,8 +348,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Returns an error if the stream is being captured explicitly. Sessions cannot capture the
-    /// stream until the returned value is dropped.
+    /// Returns an error if the stream is being captured explicitly. Until the returned value is
+    /// dropped, no session can capture the stream.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {

@@ -51,11 +51,11 @@ pub struct StagingConfig {
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
 /// in its context. Tickets can be sent to other threads and may outlive the pool. When dropped, the
-/// pool waits for pending copies that use its available buffers to finish. If a ticket is dropped
-/// after its pool, the ticket waits for its own copy to finish.
+/// pool waits until all pending copies that use its available buffers have finished. If a ticket is
+/// dropped after its pool, the ticket waits for its own copy to finish.
 pub struct StagingPool {
-    /// The available buffers, in the order they were returned. Copies that use the buffers at the
-    /// front complete first.
+    /// The available buffers, in the order they were returned. The copies that use the buffers at
+    /// the front of the queue complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
@@ -149,7 +149,7 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// Allocates a pool's `Arc`; the process aborts if the host is out of memory. This allocation
+    /// Allocates a pool's `Arc`. The process aborts if the host is out of memory. This allocation
     /// has its own function so that the function's name appears in stack traces.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
@@ -201,19 +201,19 @@ impl TakenBuffer {
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
-    /// Returns `true` if all copies from and to the buffer have completed.
+    /// Returns `true` if all copies to and from the buffer have completed.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
         self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
 
-    /// Waits until all copies from and to the buffer have completed.
+    /// Waits until all copies to and from the buffer have completed.
     pub(super) fn wait(&mut self) -> Result<(), CudaError> {
         self.buffer.as_mut().map_or(Ok(()), PageLocked::wait)
     }
 }
 
-/// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, the
-/// destructor waits for the copies to finish and then frees the buffer.
+/// Returns the buffer to the pool, even if a copy is still pending. If the pool has been dropped,
+/// the destructor waits for the copies to finish and then frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();
