@@ -27,8 +27,8 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// The condition variable that wakes waiting threads when a stream's earlier work has completed or
-/// the stream is no longer in use.
+/// The condition variable that wakes waiting threads when a stream's earlier work completes or when
+/// a stream is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key for a stream: its handle and its context.
@@ -120,8 +120,8 @@ fn with_room<T>(
 }
 
 /// Waits until the registry changes. If the thread has never waited before, this function releases
-/// the lock, prepares the thread to wait, and returns. The registry may have changed before this
-/// function returns.
+/// the lock, prepares the thread to wait, and returns. The registry may have changed by the time
+/// this function returns.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);

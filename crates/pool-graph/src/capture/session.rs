@@ -355,7 +355,7 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The lease is created before the mark, so that the lease can detect a reset between these
+        // The lease is created before the mark so that the lease can detect a reset between these
         // two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
@@ -393,7 +393,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // Handles 0 to 2 belong to the null stream and the two default streams.
+        // Handles 0, 1, and 2 belong to the null stream and the two default streams.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

@@ -29,8 +29,8 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{LayoutViolation, NodeAccess, RegionLayout, Verification, verify_layout};
 
-/// A session's streams, capture mode, and memory, and the arena mark at which its captures start
-/// allocating.
+/// A session's streams, capture mode, and memory, along with the arena mark at which its captures
+/// start to allocate.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -136,7 +136,7 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
-        // If the capture was invalidated, the body may have skipped steps. The invalidation
+        // If the capture was invalidated, the body might have skipped steps. The invalidation
         // therefore takes precedence over a difference between the traces.
         let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));

@@ -150,7 +150,7 @@ impl fmt::Display for ReasonText {
     }
 }
 
-/// Formats the kind of the node that caused the refusal, if it is available.
+/// Formats the kind of the node that caused the refusal, if available.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {

@@ -34,7 +34,7 @@ pub(super) struct Chunk {
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool was created.
     pub(super) grown: bool,
-    /// `true` if the chunk is asleep, in which case no block is allocated from it until the pool
+    /// `true` if the chunk is asleep. The pool allocates no block from a sleeping chunk until it
     /// grows.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.

@@ -108,7 +108,7 @@ impl FreeIndex {
         self.large.clear();
     }
 
-    /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
+    /// Finds a suitable region in the size lists. If the requested alignment is one granule, any
     /// region that is large enough is suitable. For larger alignments, a region may be large enough
     /// for the block but start at an unsuitable address. If no earlier region is suitable, the
     /// search ends at the first region that is large enough regardless of its address.

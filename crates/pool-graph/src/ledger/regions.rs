@@ -1,4 +1,4 @@
-//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk, so that a
+//! The regions of all chunks. Each region stores the slots of its neighbors in the chunk so that a
 //! freed region can be merged with adjacent free regions. Region slots are reused. Block serial
 //! numbers are never reused.
 
@@ -74,7 +74,7 @@ impl Regions {
     }
 
     /// Adds a chunk's free regions to the index. None of these regions may be in the index yet.
-    /// Regions are added in reverse order, so that the chunk's first region is allocated first.
+    /// Regions are added in reverse order so that the chunk's first region is allocated first.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {

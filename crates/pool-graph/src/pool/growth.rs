@@ -113,7 +113,7 @@ struct Refusal<E> {
 
 impl<E> Refusal<E> {
     /// Returns the size of the refused request. Returns `u64::MAX` if any thread has returned
-    /// memory to the source since the request, because that makes the refusal outdated.
+    /// memory to the source since the request, because the source might now grant it.
     fn bytes_now(&self, ledger: &BlockLedger) -> u64 {
         if ledger.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }

@@ -138,7 +138,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         growth::allocate(&self.shared, &Request::new(size, alignment)?)
     }
 
-    /// Returns a block to the pool, so that later allocations can reuse its memory.
+    /// Returns a block to the pool so that later allocations can reuse its memory.
     ///
     /// All device work that uses the block must be ordered before the next use of the same memory.
     /// For example, the caller can first synchronize the stream on which the work was enqueued.

@@ -24,7 +24,7 @@ impl<M: MemorySource> Shared<M> {
     }
 
     /// Locks the ledger and ensures that it has enough host memory for an allocation. If `growth`
-    /// is given, the ledger also has memory to record a new chunk of `growth` bytes.
+    /// is given, the ledger also has enough memory to record a new chunk of `growth` bytes.
     pub(crate) fn ledger_with_capacity(
         &self,
         growth: Option<u64>,

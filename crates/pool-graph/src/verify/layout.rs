@@ -38,8 +38,8 @@ pub struct RegionLayout {
     /// belongs to `until` or precedes a node in it.
     pub after: Vec<usize>,
     /// The nodes that use the region last. Every node that uses the region belongs to this list or
-    /// precedes a node in it. If the list is empty, no node uses the region. A node in this list
-    /// that does not follow all nodes in `after` does not count as a use.
+    /// precedes a node in it. If the list is empty, no node uses the region. If a node in this list
+    /// does not follow all nodes in `after`, it does not count as a use.
     pub until: Vec<usize>,
 }
 

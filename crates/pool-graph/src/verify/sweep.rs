@@ -33,10 +33,10 @@
 //! For each access, the sweep finds the only region to which the access can belong. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region in the chain
 //! that owns the byte. In other words, the accessing node follows C's `after` list and is one of
-//! C's last uses or precedes one of them. For every region A before C, all of A's last uses
-//! complete before a node in C's `after` list, and therefore before the accessing node. A's key is
-//! lower than the position of the accessing node, whereas C's key is at least that position. C is
-//! therefore the first region in the chain whose key is at least this position.
+//! C's last uses or precedes one of them. For every region A before C, each of A's last uses
+//! completes before the accessing node begins, because that node follows C's `after` list. A's key
+//! is lower than the position of the accessing node, whereas C's key is at least that position. C
+//! is therefore the first region in the chain whose key is at least this position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};

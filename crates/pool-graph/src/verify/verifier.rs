@@ -15,7 +15,7 @@ pub struct Verification {
     /// after the other.
     pub sharing: usize,
     /// The number of memory accesses that the nodes perform. Each access lies in a region that owns
-    /// the accessed bytes during the access.
+    /// the accessed bytes at that point.
     pub accesses: usize,
 }
 
@@ -23,8 +23,8 @@ pub struct Verification {
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks that a graph uses its memory as a layout requires. Regions that share bytes must be used
-/// one after the other. Each access by a node must lie in a region that owns the accessed bytes
-/// during the access.
+/// one after the other. Each access by a node must lie in a region that owns the accessed bytes at
+/// that point.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -106,7 +106,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access whose bytes do not belong to any region during the access.
+/// Returns the first access whose bytes do not belong to any region at that point.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
