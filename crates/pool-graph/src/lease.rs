@@ -98,8 +98,8 @@ impl<M: MemorySource> Lease<M> {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Returns the total size of all leased ranges in bytes. A block that was leased twice counts
-    /// twice.
+    /// Returns the total size of all leased ranges in bytes. A block that was leased twice is
+    /// counted twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))

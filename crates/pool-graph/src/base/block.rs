@@ -19,7 +19,7 @@ impl BlockId {
         self.serial
     }
 
-    /// Returns the number of the pool that allocated the block.
+    /// Returns the number that identifies the pool from which the block was allocated.
     #[must_use]
     pub const fn pool(self) -> u64 {
         self.pool

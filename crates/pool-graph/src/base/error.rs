@@ -107,9 +107,9 @@ pub enum GraphMemoryError<E> {
          block only with its own pool"
     )]
     UnknownBlock {
-        /// The number of the pool on which the method was called.
+        /// The number that identifies the pool on which the method was called.
         pool: u64,
-        /// The number of the pool that allocated the block.
+        /// The number that identifies the pool from which the block was allocated.
         made_by: u64,
     },
     /// A reset has freed the block.

@@ -31,12 +31,12 @@ struct Nodes<'a> {
     before: Vec<Vec<usize>>,
     /// The ranges of device and host memory that each node accesses, in ascending order.
     names: Vec<Vec<(u64, u64)>>,
-    /// The number of the span that owns each node, or `None` if no owner has been found yet.
+    /// The index of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the number of the first span that contains the node. A span cannot own the
-    /// node if the span began after that first span had ended.
+    /// For each node, the index of the first span that contains it. A span cannot own the node if
+    /// the first span that contains the node had ended before this span began.
     came: Vec<Option<usize>>,
-    /// For each node, the number of the last span whose search visited the node.
+    /// For each node, the index of the last span whose search visited it.
     seen: Vec<Option<usize>>,
 }
 

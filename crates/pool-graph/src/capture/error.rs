@@ -132,7 +132,7 @@ pub enum CaptureError {
     /// The session does not contain the requested branch.
     #[error("there is no branch {asked}: the session has {branches} branches, numbered from 0")]
     NoSuchBranch {
-        /// The number of the requested branch, counted from 0.
+        /// The index of the requested branch, counted from 0.
         asked: usize,
         /// The number of branches in the session.
         branches: usize,
@@ -254,7 +254,7 @@ pub enum CaptureError {
          drop the views in the same order as before, or capture another graph"
     )]
     Moved {
-        /// The number of the temporary, counted from 0.
+        /// The index of the temporary, counted from 0.
         temporary: usize,
         /// The temporary's offset in the captured graph.
         before: u64,
@@ -376,7 +376,7 @@ pub enum CaptureError {
          of the {arguments} host arguments from the capture that produced this graph"
     )]
     NoSuchArgument {
-        /// The number of the requested argument, counted from 0.
+        /// The index of the requested argument, counted from 0.
         asked: usize,
         /// The number of host arguments in the graph.
         arguments: usize,

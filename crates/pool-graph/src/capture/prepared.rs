@@ -89,8 +89,8 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Captures a body like [`capture`](Self::capture), but also returns the state if the capture
-    /// fails. The state is dropped only if the body panics.
+    /// Captures a body in the same way as [`capture`](Self::capture), but also returns the state if
+    /// the capture fails. The state is dropped only if the body panics.
     ///
     /// # Errors
     ///

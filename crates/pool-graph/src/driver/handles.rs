@@ -208,7 +208,7 @@ impl Executable {
         }
         let (reason, node) =
             (UpdateReason::of_driver(result_info.result), result_info.node.addr() as u64);
-        // The handle is only compared with other handles, because the driver may return a handle
+        // The handle is compared only with other handles, because the driver may return a handle
         // that does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }

@@ -192,8 +192,9 @@ impl StreamCapture {
     }
 }
 
-/// Removes a capture-related error that a cudarc destructor stored in the context. Otherwise, the
-/// next cudarc call would return this error. Errors with other causes stay in the context.
+/// Removes a capture-related error that a cudarc destructor stored in the context. If this error
+/// were not removed, the next cudarc call would return it. Errors with other causes stay in the
+/// context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()

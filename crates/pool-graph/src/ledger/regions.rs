@@ -23,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The number of the first vacant slot and the count of vacant slots.
+    /// The first vacant slot, and the count of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -47,7 +47,7 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if too few slot numbers might remain to split a region into three.
+    /// Returns `true` if there might not be enough slot numbers left to split a region into three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }

@@ -13,9 +13,9 @@ pub struct GraphOrder {
 /// An edge between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrderEdge {
-    /// The number of the earlier node.
+    /// The earlier node's number.
     pub from: usize,
-    /// The number of the later node.
+    /// The later node's number.
     pub to: usize,
     /// `true` if the later node begins only after the earlier node has completed. Programmatic
     /// edges and launch-order edges do not guarantee this order, so they do not order memory
@@ -46,7 +46,7 @@ pub struct RegionLayout {
 /// A range of bytes in the arena that appears in a node's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeAccess {
-    /// The number of the node that performs the access.
+    /// The accessing node's number.
     pub node: usize,
     /// The offset in the arena where the access starts.
     pub offset: u64,

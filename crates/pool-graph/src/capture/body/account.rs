@@ -54,8 +54,8 @@ impl Account {
 
     /// Creates the account for a capture. If `planned` contains a trace, the capture must follow
     /// it. For an update, the caller passes the number that identifies captures of the graph.
-    /// Initially, `shares` marks each leased block as read. The resulting graph shares ownership of
-    /// `values`.
+    /// Initially, `shares` contains one read of each leased block. The resulting graph shares
+    /// ownership of `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -347,8 +347,8 @@ impl Account {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks to which the graph writes, so that graphs on other streams cannot use
-    /// them. At this point, every leased block is already marked as read.
+    /// Records the blocks to which the graph writes so that graphs on other streams cannot use
+    /// them. At this point, a read of each leased block has already been recorded.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -375,8 +375,8 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the region number of a block that the graph retains. If the block has no region yet,
-    /// the method adds one.
+    /// Returns the index of the region for a block that the graph retains. If the block has no
+    /// region yet, the method adds one.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -387,8 +387,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Returns the region number of memory that the session owns. `place` is the index of this
-    /// memory in the session's list of owned memory.
+    /// Returns the index of the region for memory that the session owns. `place` is the index of
+    /// this memory in the session's list of owned memory.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -404,8 +404,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates memory for a view on a stream that is part of the capture. Returns the number of
-    /// the new region.
+    /// Allocates memory for a view on a stream that is part of the capture. Returns the new
+    /// region's index.
     pub(super) fn acquire(
         &mut self,
         stream: usize,
@@ -426,8 +426,7 @@ impl Account {
         Ok(self.address(region))
     }
 
-    /// Allocates memory that stays in use until the capture ends. Returns the number of the new
-    /// region.
+    /// Allocates memory that stays in use until the capture ends. Returns the new region's index.
     pub(super) fn acquire_kept(
         &mut self,
         stream: usize,

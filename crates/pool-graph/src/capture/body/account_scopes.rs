@@ -11,7 +11,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that may receive nodes while the body's pools are being dropped.
+/// The streams to which nodes may be added while the body's pools are being dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -143,9 +143,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may receive nodes while the scopes' pools are being dropped. While
-    /// a pool is being dropped, it may make one stream wait for another without notifying this
-    /// account.
+    /// Returns the streams to which nodes may be added while the scopes' pools are being dropped.
+    /// While a pool is being dropped, it may make one stream wait for another without notifying
+    /// this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();

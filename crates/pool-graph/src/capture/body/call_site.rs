@@ -1,4 +1,4 @@
-//! The source locations of the memory-allocating calls in a body. A capture's errors and records
+//! The source locations of the calls that allocate memory in a body. A capture's errors and records
 //! contain these locations.
 
 use std::panic::Location;

@@ -1,6 +1,7 @@
 //! A model of the order in which a capture's operations run. The model is built from the body's
-//! operations and the waits between its streams, not from the driver's data. A dry run uses only
-//! this model. A capture uses the model to determine which waits are still necessary.
+//! operations and the waits between its streams, rather than from information that the driver
+//! reports. A dry run uses only this model. A capture uses the model to determine which waits are
+//! still necessary.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// The stream number of each operation.
+    /// The index of each operation's stream.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
@@ -20,7 +21,7 @@ pub(crate) struct Model {
 struct Line {
     /// `true` once the stream has become part of the capture.
     begun: bool,
-    /// The numbers of the operations on which the stream's next operation depends.
+    /// The operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
     /// For each of the capture's streams, the number of its operations that precede this stream's
     /// next operation.
@@ -40,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream and returns its number.
+    /// Adds an operation to a stream and returns the operation's number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -97,7 +98,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns the stream number of each operation.
+    /// Returns the index of each operation's stream.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

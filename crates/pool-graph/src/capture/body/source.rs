@@ -143,8 +143,8 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller guarantees that the range may be written. The graph owns the range's
-        // memory. The graph will also own the host buffer, so the buffer outlives the copy.
+        // SAFETY: the caller guarantees that the range may be written to. The graph owns the
+        // range's memory. The graph will also own the host buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
@@ -190,7 +190,7 @@ unsafe impl BlockSource for FromArena {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that this range may be written.
+        // SAFETY: the caller guarantees that this range may be written to.
         unsafe { self.place.write(to, bytes) }
     }
 }
@@ -224,7 +224,7 @@ unsafe impl BlockSource for FromView {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that this range may be written.
+        // SAFETY: the caller guarantees that this range may be written to.
         unsafe { self.place.write(to, bytes) }
     }
 }

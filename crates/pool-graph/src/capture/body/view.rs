@@ -59,7 +59,7 @@ impl<'c, T> CaptureView<'c, T> {
         self.to_use(false)
     }
 
-    /// Declares that enqueued work writes to the view and possibly also reads it.
+    /// Declares that enqueued work writes to the view and may also read it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)

@@ -366,9 +366,9 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // If the host cannot wait for a run, the run may still use the state later. The destructor
-        // therefore makes two attempts to wait. If both attempts fail, the state is leaked, because
-        // the queue of deferred frees cannot store it.
+        // If the host cannot wait for a run, that run might still use the state later. The
+        // destructor therefore makes two attempts to wait. If both attempts fail, the state is
+        // leaked, because the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

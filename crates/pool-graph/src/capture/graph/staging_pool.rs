@@ -178,8 +178,8 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: the caller guarantees that the device range is valid and may be written in stream
-        // order. The buffer has just been taken from the pool, so no copy uses it.
+        // SAFETY: the caller guarantees that the device range is valid and may be written to in
+        // stream order. The buffer has just been taken from the pool, so no copy uses it.
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
