@@ -1,4 +1,4 @@
-//! An arena's plan, which specifies the offset of each allocation in call order.
+//! An arena's plan, which specifies the offset of each allocation in the order of the calls.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub enum Divergence {
 /// the k-th offset.
 ///
 /// An `ArenaPlan` is created from a planning problem and its solution. The problem's buffers must
-/// be in the same order as the capture's allocations. The constructor revalidates the plan with
-/// code that shares nothing with the planner.
+/// be in the same order as the capture's allocations. The constructor revalidates the plan, using
+/// code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
     /// The offset and size of each allocation. Copies of the plan share this list, so copying a

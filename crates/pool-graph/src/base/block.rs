@@ -85,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the block's owner as of the time when this value was created.
+    /// Returns the block's owner at the time when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

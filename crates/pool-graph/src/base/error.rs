@@ -1,4 +1,4 @@
-//! The error type of pools and arenas. Each message states the numbers involved and tells the
+//! The error type of pools and arenas. Each message includes the values involved and tells the
 //! caller what to do. `Display` prints only the error's own message, and `source` returns the
 //! underlying error.
 

@@ -396,7 +396,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that cudarc returned to a capture's body.
+/// Converts an error that a capture's body received from cudarc.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a cudarc call", code: error.into() })

@@ -109,9 +109,9 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns a slice's address. Before cudarc returns the address, it makes the stream that is passed
-/// as an argument wait for the slice's last write. The stream passed here is the slice's own
-/// stream, and it must not be capturing during this call.
+/// Returns a slice's address. Before cudarc returns the address, it makes the given stream wait for
+/// the slice's last write. The stream passed here is the slice's own stream, and it must not be
+/// capturing during this call.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;

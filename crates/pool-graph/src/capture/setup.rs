@@ -54,8 +54,8 @@ pub(crate) enum Purpose<'p> {
 /// The steps and offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number that all captures of the graph share. This number also identifies the graph's
-    /// host arguments.
+    /// The identifying number that all captures of the graph share. This number also identifies the
+    /// graph's host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.

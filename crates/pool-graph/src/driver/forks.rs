@@ -34,8 +34,8 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
                 return Ok(true);
             }
             if kind == NodeKind::ChildGraph {
-                // SAFETY: the node has the kind `ChildGraph` and belongs to the graph that the
-                // caller keeps alive.
+                // SAFETY: the node's kind is `ChildGraph`, and the node belongs to the graph that
+                // the caller keeps alive.
                 open.push(unsafe { child_graph(node) }?);
             }
         }

@@ -134,7 +134,7 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of this type has addresses. Host memory, device memory, and unified memory
+/// Checks that this type of memory has addresses. Host memory, device memory, and unified memory
 /// have addresses, but CUDA arrays do not. If unified memory is the source or target of a copy, its
 /// address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {

@@ -28,7 +28,7 @@ pub struct UpdateRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// The number of nodes or their dependencies have changed.
+    /// Either the number of nodes or one of their dependencies has changed.
     TopologyChanged,
     /// A node's kind has changed.
     NodeTypeChanged,

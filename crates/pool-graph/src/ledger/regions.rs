@@ -203,8 +203,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty and
-    /// stays empty.
+    /// Frees each unleased block in a chunk and calls `freed` for it. The index must be empty, and
+    /// it remains empty.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {

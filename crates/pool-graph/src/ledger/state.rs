@@ -54,8 +54,8 @@ pub(crate) struct BlockLedger {
     pub(super) largest: u64,
     /// The size in bytes of all chunks, including memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, followed by how many of them request a chunk of the usual
-    /// size.
+    /// The number of growths in progress, followed by the number of those that request a chunk of
+    /// the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// A violation that the verifier detected. Regions are identified by their index in the layout, and
-/// nodes by their number.
+/// A violation that the verifier detected. Each region is identified by its index in the layout,
+/// and each node by its number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {

@@ -1,5 +1,5 @@
-//! A body's account, which holds the body's state while the body runs. The body's capture and its
-//! scopes' pools [share](super::shared_account) the account.
+//! A body's account, which holds the body's state while the body runs. The body's capture and the
+//! pools of the body's scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that an earlier call could not return, if there is one.
+    /// Returns the first error that an earlier call could not return, if any.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }

@@ -84,7 +84,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the handles of the stream's last nodes that the capture itself added.
+    /// Returns the handles of the last nodes that the capture itself added to the stream.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),

@@ -23,7 +23,7 @@ struct Line {
     begun: bool,
     /// The operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each of the capture's streams, the number of its operations that precede this stream's
+    /// For each of the capture's streams, the number of operations on it that precede this stream's
     /// next operation.
     seen: Vec<usize>,
 }

@@ -40,10 +40,10 @@ use crate::verify::Verification;
 ///   can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
-///   Dropping the graph first synchronizes this stream. Afterwards, the executable graph, the
-///   graph, the state, and the leases are dropped in that order. If another thread is capturing
-///   when the graph is dropped, the state and the leases are dropped immediately. The driver's
-///   objects are destroyed only after the other thread's capture has ended. If the stream cannot be
+///   Dropping the graph first synchronizes this stream. Afterward, the executable graph, the graph,
+///   the state, and the leases are dropped in that order. If another thread is capturing when the
+///   graph is dropped, the state and the leases are dropped immediately. The driver's objects are
+///   destroyed only after the other thread's capture has ended. If the stream cannot be
 ///   synchronized, nothing is freed. Synchronization fails if the stream is being captured
 ///   explicitly, or if the driver returns an error even though the context still exists.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that

@@ -120,7 +120,7 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Records that this graph writes to the block; afterwards, no graph on another stream can use
+    /// Records that this graph writes to the block. Afterward, no graph on another stream can use
     /// the block.
     fn keep_writing(
         &mut self,

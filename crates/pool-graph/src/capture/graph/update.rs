@@ -18,7 +18,7 @@ use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
     /// Runs a body again and copies its nodes' parameters to the graph. These parameters include
-    /// kernels' scalar arguments, fill values, and the sources of copies from the host. Later runs
+    /// scalar kernel arguments, fill values, and the sources of copies from the host. Later runs
     /// use the new parameters, and earlier runs use the old ones.
     ///
     /// The body must perform the same steps as the captured body, and its temporaries must have the
