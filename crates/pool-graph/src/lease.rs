@@ -91,8 +91,8 @@ impl<M: MemorySource> Lease<M> {
         self.blocks().iter().map(of_block).chain(of_arena)
     }
 
-    /// Returns `true` if a single range of the lease contains the whole range
-    /// `[address, address + bytes)`.
+    /// Returns `true` if one of the lease's ranges contains the whole range `[address, address +
+    /// bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.ranges().any(|range| range.contains(address, bytes))

@@ -33,8 +33,8 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The index of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the index of the first span that contains it. A span cannot own the node if
-    /// the first span that contains the node had ended before this span began.
+    /// For each node, the index of the first span that contains it. If that first span ended before
+    /// a later span began, the later span cannot own the node.
     came: Vec<Option<usize>>,
     /// For each node, the index of the last span whose search visited it.
     seen: Vec<Option<usize>>,

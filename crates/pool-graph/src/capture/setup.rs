@@ -176,8 +176,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a set of block uses that contains one read of each leased block. An operation that
-    /// writes to a block records this write when the operation is captured.
+    /// Returns a set of block uses that contains one read of each leased block. Writes to a block
+    /// are recorded when the operation that performs them is captured.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {

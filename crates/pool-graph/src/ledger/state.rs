@@ -202,8 +202,8 @@ impl BlockLedger {
         Ok(())
     }
 
-    /// Leases all blocks with these IDs, or leases no block if any ID is invalid. `leased` must
-    /// have enough capacity.
+    /// Leases all blocks with these IDs, or no block if any ID is invalid. `leased` must have
+    /// enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],

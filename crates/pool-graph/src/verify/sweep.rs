@@ -12,7 +12,7 @@
 //!   The node b, in turn, belongs to C's `after` list or precedes a node in it. A is therefore
 //!   before C.
 //! - *Irreflexive.* A region cannot be before itself, because one of its last uses would then have
-//!   to complete before that same use.
+//!   to complete before itself.
 //!
 //! A region's *key* is the highest position among its last uses. If one region is before another
 //! region, the first region's key is lower. If A is before B, all last uses of A precede all last

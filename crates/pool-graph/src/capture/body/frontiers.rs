@@ -41,9 +41,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that a stream's last nodes match those recorded by the capture, and returns their
-    /// handles. If `begun` is `true`, the stream must take part in the capture. Work on a stream
-    /// outside the capture would run immediately instead of being captured.
+    /// Checks that a stream's last nodes match the nodes that the capture recorded, and returns
+    /// their handles. If `begun` is `true`, the stream must take part in the capture. Work on a
+    /// stream outside the capture would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
