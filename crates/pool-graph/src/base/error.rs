@@ -50,7 +50,7 @@ pub enum GraphMemoryError<E> {
     CapacityExceeded {
         /// The requested size in bytes.
         requested: u64,
-        /// The size of all allocated blocks in bytes.
+        /// The total size of all allocated blocks in bytes.
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
@@ -66,7 +66,7 @@ pub enum GraphMemoryError<E> {
     OutOfMemory {
         /// The requested size in bytes.
         requested: u64,
-        /// The size of all allocated blocks in bytes.
+        /// The total size of all allocated blocks in bytes.
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,

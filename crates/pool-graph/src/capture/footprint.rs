@@ -256,8 +256,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture with this planning problem. `peak` is the highest offset that
-/// the capture has used in its arena.
+/// Returns the footprint of a capture that has this planning problem. `peak` is the highest offset
+/// that the capture has used in its arena.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

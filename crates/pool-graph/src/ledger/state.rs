@@ -1,7 +1,7 @@
 //! A pool's state, which records the owner of every byte. The state consists of plain data,
-//! contains no lock, and never calls a source. Before each call, the pool reserves capacity for the
-//! state's lists ([`MissingCapacity`](super::missing_capacity::MissingCapacity)), so the call
-//! itself allocates no memory.
+//! contains no lock, and never calls a source. Before each call, the pool uses
+//! [`MissingCapacity`](super::missing_capacity::MissingCapacity) to reserve capacity for the
+//! state's lists, so the call itself allocates no memory.
 //!
 //! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
 //! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
@@ -52,7 +52,8 @@ pub(crate) struct BlockLedger {
     /// The maximum total number of free regions in the pool's chunks if each of these regions is
     /// larger than a chunk.
     pub(super) largest: u64,
-    /// The size in bytes of all chunks, including memory that is being requested or returned.
+    /// The total size of all chunks in bytes, including chunks that are being requested or
+    /// returned.
     pub(super) reserved: u64,
     /// The number of growths in progress, followed by the number of those that request a chunk of
     /// the usual size.

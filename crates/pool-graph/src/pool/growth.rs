@@ -31,7 +31,7 @@ pub(crate) fn preallocate<M: MemorySource>(
                 ledger.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source has just returned this range, and no other code knows its
+                // SAFETY: the source has just returned this range, and no other code has its
                 // address.
                 unsafe { source.free(address, growth.bytes) };
                 ledger.not_grown(growth);
@@ -150,7 +150,7 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source has just returned this range, and no other code knows its address.
+        // SAFETY: the source has just returned this range, and no other code has its address.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }

@@ -219,8 +219,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().is_disposed()
     }
 
-    /// Returns the number of bytes that the pool has reserved. This number includes the pool's
-    /// memory and any memory that is being requested from or returned to the source.
+    /// Returns the number of bytes that the pool has reserved. This number includes bytes that are
+    /// being requested from the source or returned to it.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.ledger.lock().reserved()

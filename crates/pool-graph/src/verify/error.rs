@@ -40,7 +40,7 @@ pub enum LayoutViolation {
         /// The number of nodes in the graph.
         nodes: usize,
     },
-    /// The end of a region exceeds the largest `u64` offset.
+    /// A region's end offset does not fit into a `u64`.
     #[error(
         "region #{region} has {bytes} bytes at offset {offset}, so its end exceeds the largest \
          possible offset"

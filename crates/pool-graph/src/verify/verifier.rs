@@ -8,7 +8,8 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, including the number of pairs and accesses checked.
+/// The result of a successful verification, including the numbers of pairs and accesses that were
+/// checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// The number of region pairs that share bytes. The graph uses the regions in each pair one

@@ -3,7 +3,7 @@
 
 use std::panic::Location;
 
-/// A call in the user's program: the name of the called function and the call's source location.
+/// A call in the user's program: the called function's name and the source location of the call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallSite {
     pub(crate) call: Option<(&'static str, &'static Location<'static>)>,

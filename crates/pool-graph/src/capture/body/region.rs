@@ -92,8 +92,8 @@ pub(crate) struct Uses {
 }
 
 impl Region {
-    /// Creates a temporary that occupies a range of the arena. All uses of the temporary on
-    /// `stream` follow the `after` nodes.
+    /// Creates a temporary that occupies a range of the arena. On `stream`, all uses of the
+    /// temporary follow the `after` nodes.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);

@@ -14,8 +14,8 @@
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the
 //!   capture fails.
-//! - **Work recorded in a dry run never runs**, because the pools of a dry run use a stream whose
-//!   capture is discarded.
+//! - **Work recorded in a dry run is never executed**, because the pools of a dry run use a stream
+//!   whose capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ struct Blocks {
     /// The size of each block in bytes, keyed by block address.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
-    /// uses of these blocks, so a new use follows all earlier uses.
+    /// uses of these blocks, so each new use runs after all earlier ones.
     idle: BTreeSet<(u64, u64)>,
 }
 

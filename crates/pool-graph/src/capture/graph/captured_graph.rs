@@ -23,7 +23,7 @@ use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
 
-/// A captured graph that owns all memory that its nodes use and is ready to be replayed.
+/// A captured graph that is ready to be replayed and owns all memory that its nodes use.
 ///
 /// # Why this is sound
 ///
@@ -34,10 +34,10 @@ use crate::verify::Verification;
 ///   stream's last nodes to detect work that other code enqueues on its streams. Every node in the
 ///   graph must belong to a captured operation. No other code can end the capture and run its
 ///   graph, because the capture begins on a private stream.
-/// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive,
-///   even after the pool or arena has been dropped. A leased block can be neither returned nor
-///   allocated again. Resetting an arena invalidates its leases, and graphs that hold such a lease
-///   can no longer be replayed.
+/// - *The graph's memory stays in place for as long as the graph exists.* Leases keep the memory
+///   alive, even after the pool or arena has been dropped. A leased block can be neither returned
+///   nor allocated again. Resetting an arena invalidates its leases, and graphs that hold such a
+///   lease can no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed. All launches use the same stream.
 ///   Dropping the graph first synchronizes this stream. Afterward, the executable graph, the graph,
@@ -46,19 +46,20 @@ use crate::verify::Verification;
 ///   destroyed only after the other thread's capture has ended. If the stream cannot be
 ///   synchronized, nothing is freed. Synchronization fails if the stream is being captured
 ///   explicitly, or if the driver returns an error even though the context still exists.
-/// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
-///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
-///   different streams may share a block only if none of them writes to it. The capture checks this
-///   condition before each write operation, even during an update.
+/// - *Two runs never overlap.* All runs of a graph use the same stream, as do the runs of all
+///   graphs that [share](crate::CaptureSession::beside) an arena. Graphs on different streams may
+///   share a block only if none of them writes to it. The capture checks this condition before each
+///   write operation, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the nodes and
 ///   edges of the finished graph. The verifier has checked that full edges order all temporaries
 ///   that share bytes.
 /// - *An update takes effect either completely or not at all.* An update is a separate capture that
 ///   uses the graph's memory. The update's body performs the same steps as before, and the result
 ///   is verified in the same way as the original capture. The old nodes and their host memory are
-///   destroyed only when no run uses them. When the old nodes are destroyed, all earlier runs have
-///   completed, and all later runs use the new nodes. If the driver does not report whether the
-///   update took place, the graph retains the host memory of both the old and the new nodes.
+///   destroyed only when no run uses them. By the time the old nodes are destroyed, all earlier
+///   runs have completed, and all later runs use the new nodes. If the driver does not report
+///   whether the update took place, the graph retains the host memory of both the old and the new
+///   nodes.
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.
@@ -321,8 +322,8 @@ impl<S> CapturedGraph<S> {
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not include leased blocks. The arena may be larger than the graph requires,
-    /// and other code may use the bytes before the temporaries. The record omits the offsets if two
-    /// temporaries may share bytes only because of an order that the verifier found in the graph.
+    /// and other code may use the bytes before the temporaries. The record omits the offsets if
+    /// they rely on an order that only the verifier found in the graph.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {

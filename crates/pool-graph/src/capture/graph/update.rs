@@ -17,9 +17,9 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again and copies its nodes' parameters to the graph. These parameters include
-    /// scalar kernel arguments, fill values, and the sources of copies from the host. Later runs
-    /// use the new parameters, and earlier runs use the old ones.
+    /// Runs a body again and copies the parameters of its nodes to the graph. These parameters
+    /// include scalar kernel arguments, fill values, and the sources of copies from the host. Later
+    /// runs use the new parameters, and earlier runs use the old ones.
     ///
     /// The body must perform the same steps as the captured body, and its temporaries must have the
     /// same addresses. The body can be the same closure as before, with a different state. The
