@@ -110,7 +110,7 @@ pub trait KeptMemory: sealed::KeptMemory {}
 /// accepts. Pool blocks and [`OwnedSliceMut`] implement this trait.
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// The identity of memory that a graph retains.
+/// An identifier for memory that a graph retains.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),

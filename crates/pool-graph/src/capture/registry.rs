@@ -244,9 +244,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Returns [`CudaError::Capturing`] if the stream is being captured outside a session, or the
 /// driver's error. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // The loop repeats only if a session reserved the stream, failed before its capture began, and
-    // released the stream without waiting for its work. A session that has failed does not reserve
-    // the stream again, so the loop ends.
+    // The loop repeats only if a session that had reserved the stream failed before its capture
+    // began and did not wait for the stream's work. A session that has failed does not reserve the
+    // stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);

@@ -66,8 +66,8 @@ impl Resource for RetiredGraph {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // These resources are released now because other graphs may need them. Releasing them
-            // does not invalidate any capture.
+            // These resources are released now because other graphs may need them. Releasing these
+            // resources does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });

@@ -41,7 +41,7 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose of running a body.
+/// The reason a body is run: to create a graph or to update one.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
     /// The body creates a new graph. The graph owns the regions that the body allocates from the

@@ -207,8 +207,8 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the capture cannot be ended here, so the
-            // driver ends it when the origin is destroyed.
+            // If the context cannot be made current, the capture cannot be ended here. The driver
+            // then ends the capture when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
@@ -256,7 +256,7 @@ impl CaptureObserver {
         // SAFETY: both streams are live because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the origin's stream is live, and no other code has its handle. Only the thread
-        // that runs the captured body uses this stream, and that thread holds the lock of the
+        // that runs the captured body uses this stream, and that thread holds the lock on the
         // capture's account during this call. The same thread ends the capture on this stream after
         // the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };

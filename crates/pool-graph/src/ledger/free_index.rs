@@ -34,8 +34,8 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// Returns the capacity to reserve so that the sorted list can store `largest` regions, or
-    /// `None` if the capacity is sufficient.
+    /// Returns the capacity that the sorted list needs to store `largest` regions, or `None` if its
+    /// capacity is sufficient.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }

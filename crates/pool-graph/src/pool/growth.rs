@@ -119,8 +119,8 @@ impl<E> Refusal<E> {
     }
 }
 
-/// A growth operation in progress. When this value is dropped (even during a panic), the ledger
-/// records the end of the growth, and the waiting threads are notified.
+/// A growth operation in progress. Dropping this value, even during a panic, records the end of the
+/// growth in the ledger and notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,

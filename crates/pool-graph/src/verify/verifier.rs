@@ -52,8 +52,8 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// # Errors
 ///
 /// Returns the first violation that the verifier detects. A violation identifies regions by index
-/// and nodes by number. If regions that share bytes are unordered, the violation names the region
-/// with the lowest offset that conflicts with an earlier region.
+/// and nodes by number. If regions that share bytes are unordered, the violation names the first
+/// region, in offset order, that conflicts with an earlier one.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],

@@ -205,8 +205,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Returns an
-    /// error if other code has added nodes to this stream. While a scope is open on the stream or a
-    /// view is lent to it, nodes from other code cannot be detected.
+    /// error if other code has added nodes to this stream. Nodes from other code cannot be detected
+    /// while a scope is open on the stream or a view is lent to it.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);

@@ -39,18 +39,18 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// Further details about the region's uses. These details exist only for memory that the
-    /// session owns.
+    /// The level of detail with which the region's uses are recorded. Uses are recorded in detail
+    /// only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
-/// Further details about a region's uses.
+/// The level of detail with which a region's uses are recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
-    /// There are no further details, because the session does not own the region.
+    /// No details are recorded, because the session does not own the region.
     Unlisted,
-    /// There are no further details, because the session owns the region and no graph writes to it.
-    /// The region's uses do not wait for one another.
+    /// No details are recorded, because the session owns the region and no graph writes to it. The
+    /// region's uses do not wait for one another.
     ReadOnly,
     /// The list of all uses, divided into groups. The session owns the region, and the verifier
     /// checks that each group of uses follows the previous one.

@@ -63,11 +63,11 @@ use crate::verify::Verification;
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Before a run, each graph that shares
 ///   the arena also checks that the arena is not lent.
-/// - *Nonblocking copies that feed the graph run on the graph's stream.* For these copies, the
-///   driver accesses no host memory except the buffers of a [`StagingPool`](crate::StagingPool).
-///   Each buffer stays unchanged until an event that follows the buffer's copy has completed. The
-///   graph retains the copied blocks and their leases until the copies have completed. If a ticket
-///   is passed to `mem::forget`, its buffer is never reused.
+/// - *Nonblocking copies to and from the graph's blocks run on the graph's stream.* For these
+///   copies, the driver accesses no host memory except the buffers of a
+///   [`StagingPool`](crate::StagingPool). Each buffer stays unchanged until an event that follows
+///   the buffer's copy has completed. The graph retains the copied blocks and their leases until
+///   the copies have completed. If a ticket is passed to `mem::forget`, its buffer is never reused.
 /// - *The modules of the graph's kernels stay loaded.* Each of the graph's driver handles owns the
 ///   functions that scopes have launched and the values that were passed to
 ///   [`keep`](crate::Capture::keep). A handle owns these values until the driver has destroyed it.

@@ -1,8 +1,8 @@
-//! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
-//! when it is created, and reuses them in the order they are returned. The buffers are
-//! [`PageLocked`] values from `pool-driver`, which detect when a copy has ended. `pool-cuda`'s
-//! staged copies also use this type. Once the pool exists, none of its methods allocates a buffer
-//! or waits for one.
+//! Page-locked buffers for nonblocking copies to and from a graph's blocks. A pool allocates a
+//! fixed number of buffers when it is created, and reuses them in the order they are returned. The
+//! buffers are [`PageLocked`] values from `pool-driver`, which detect when a copy has ended.
+//! `pool-cuda`'s staged copies also use this type. Once the pool exists, none of its methods
+//! allocates a buffer or waits for one.
 //!
 //! A buffer is reused only after the event that follows its last copy has completed. The pool
 //! queries this event when it needs a buffer, so reuse does not depend on a destructor. Dropping a
