@@ -158,7 +158,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The arena's capacity in bytes.
         capacity: u64,
-        /// The reason the arena is too small, which depends on the arena's policy.
+        /// The reason the arena is too small, with advice for the caller.
         shortage: ArenaShortage,
     },
     /// An allocation differs from the one planned at the same position.

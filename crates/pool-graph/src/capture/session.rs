@@ -116,10 +116,10 @@ impl CaptureSession {
         self
     }
 
-    /// Moves the caller's memory into the session, whose graphs can only read it.
-    /// This memory can contain, for example, a neural network's weights. The graphs keep this
-    /// memory alive, and the body accesses it through [shared views](Capture::owned). Other owners
-    /// of the `Arc` may read the memory at the same time.
+    /// Moves the caller's memory into the session, whose graphs can only read it. This memory can
+    /// contain, for example, a neural network's weights. The graphs keep this memory alive, and the
+    /// body accesses it through [shared views](Capture::owned). Other owners of the `Arc` may read
+    /// the memory at the same time.
     ///
     /// `own` blocks the calling thread until all work in the context has completed. As a result,
     /// all earlier writes have finished before a capture begins, regardless of whether cudarc
@@ -169,8 +169,8 @@ impl CaptureSession {
     }
 
     /// Transfers ownership of the caller's memory to the session, whose graphs can read and write
-    /// it. One example is state that each replay updates, such as a key-value cache. The body
-    /// accesses the memory through [views](Capture::owned_mut).
+    /// it. This memory can contain, for example, state that each replay updates, such as a
+    /// key-value cache. The body accesses the memory through [views](Capture::owned_mut).
     ///
     /// The session becomes the memory's sole owner. Between replays, [`CapturedGraph::read`] and
     /// [`CapturedGraph::write`] can access the memory. In all other respects, this method behaves

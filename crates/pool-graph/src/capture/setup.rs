@@ -84,8 +84,8 @@ impl RunningCapture<'_> {
     /// has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // `join_all` may return an earlier error from the body, which takes precedence over an
-        // error from `bind`.
+        // An earlier error from the body, returned by `join_all`, takes precedence over an error
+        // from `bind`.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;

@@ -1,6 +1,6 @@
 //! Page-locked buffers for nonblocking copies to and from a graph's blocks. A pool allocates a
 //! fixed number of buffers when it is created, and reuses them in the order they are returned. The
-//! buffers are [`PageLocked`] values from `pool-driver`, which detect when a copy has ended.
+//! buffers are `pool-driver`'s [`PageLocked`] values, which detect when a copy has ended.
 //! `pool-cuda`'s staged copies also use this type. Once the pool exists, none of its methods
 //! allocates a buffer or waits for one.
 //!
