@@ -226,7 +226,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.ledger.lock().reserved()
     }
 
-    /// Returns the number of the pool's blocks, including free blocks.
+    /// Returns the number of blocks in the pool, including free blocks.
     #[must_use]
     pub fn block_count(&self) -> u64 {
         self.shared.ledger.lock().region_count()
