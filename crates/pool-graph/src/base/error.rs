@@ -1,4 +1,4 @@
-//! The error type of pools and arenas. Each message states the numbers involved and tells the
+//! The error type of pools and arenas. Each message includes the values involved and tells the
 //! caller what to do. `Display` prints only the error's own message, and `source` returns the
 //! underlying error.
 
@@ -50,7 +50,7 @@ pub enum GraphMemoryError<E> {
     CapacityExceeded {
         /// The requested size in bytes.
         requested: u64,
-        /// The size of all allocated blocks in bytes.
+        /// The total size of all allocated blocks in bytes.
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
@@ -66,7 +66,7 @@ pub enum GraphMemoryError<E> {
     OutOfMemory {
         /// The requested size in bytes.
         requested: u64,
-        /// The size of all allocated blocks in bytes.
+        /// The total size of all allocated blocks in bytes.
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
@@ -107,9 +107,9 @@ pub enum GraphMemoryError<E> {
          block only with its own pool"
     )]
     UnknownBlock {
-        /// The number of the pool on which the method was called.
+        /// The number that identifies the pool on which the method was called.
         pool: u64,
-        /// The number of the pool that allocated the block.
+        /// The number that identifies the pool from which the block was allocated.
         made_by: u64,
     },
     /// A reset has freed the block.
@@ -158,7 +158,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The arena's capacity in bytes.
         capacity: u64,
-        /// The reason the arena is too small, which depends on the arena's policy.
+        /// The reason the arena is too small, with advice for the caller.
         shortage: ArenaShortage,
     },
     /// An allocation differs from the one planned at the same position.
