@@ -51,7 +51,7 @@ fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
         }
         world.assert_active(scope.active_slots(), 1, "a refused acquire took a slot");
     }
-    assert!(ledger.refused() > refused, "nobody asked the ledger");
+    assert!(ledger.refused() > refused, "the ledger refused no allocation");
     let after = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     assert_eq!(after, before, "what is held after a refusal");
     ledger.refuse(Refusal::Never);
@@ -110,7 +110,7 @@ fn panics<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
         ledger.refuse(Refusal::PanicOnce(0));
         let inner = scope.scope();
         match catch_quietly(|| inner.try_acquire_zeroed::<f64, _>(length).map(drop)) {
-            Ok(_) => panic!("the backend did not panic as it was told to"),
+            Ok(_) => panic!("the backend did not panic on demand"),
             Err(payload) => assert!(is_in_allocation(payload.as_ref()), "another panic"),
         }
         world.assert_active(inner.active_slots(), 1, "an acquire that panicked took a slot");
