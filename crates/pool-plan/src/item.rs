@@ -1,4 +1,4 @@
-//! The size, alignment, and fixed offset of a buffer. The only other input to the solvers is the
+//! A buffer's size, alignment, and fixed offset. Apart from these values, the solvers use only the
 //! list of conflicts between buffers.
 
 /// A buffer's size, and the constraints on its offset.

@@ -229,7 +229,7 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// This type's error text contains all sources of the error because a serde format can report
+    /// This type's error text includes all of the error's sources because a serde format can report
     /// an error only as text.
     type Error = String;
 

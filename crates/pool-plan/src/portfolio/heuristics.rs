@@ -171,6 +171,6 @@ enum Made {
     },
     /// The plan's peak reached the given limit, or the plan would duplicate another one.
     Higher,
-    /// The computation was aborted because the plan is no longer needed.
+    /// The placer stopped because the plan is no longer needed.
     Stopped,
 }
