@@ -294,7 +294,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the best plan's assignment or a new one, then packs the memories of the improved
+    /// Improves the best plan's assignment or a new one, then packs each memory for the improved
     /// assignment.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
@@ -327,7 +327,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Retains a plan if it is within all capacities and cheaper than all earlier plans.
+    /// Retains a plan if it fits within all capacities and is cheaper than all earlier plans.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {
