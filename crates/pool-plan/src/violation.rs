@@ -1,4 +1,4 @@
-//! The reasons for which a plan is rejected, along with the relevant numbers.
+//! The reasons for rejecting a plan, along with the relevant numbers.
 
 use thiserror::Error;
 

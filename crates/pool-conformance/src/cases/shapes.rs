@@ -1,5 +1,5 @@
 //! Test cases for the descriptor that a backend stores with a cached shape. The descriptor must
-//! match its shape, even after other shapes have been cached, have been evicted, or have lost their
+//! match its shape even after other shapes have been cached, have been evicted, or have lost their
 //! blocks. A test case is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
@@ -31,7 +31,7 @@ fn descriptors<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     Ok(())
 }
 
-/// Acquires an array in the scope's next slot and checks the descriptor of the array's shape.
+/// Acquires an array in the scope's next slot, and checks the descriptor of the array's shape.
 /// Returns `false` if the probe cannot inspect descriptors.
 fn describes<P: BackendProbe, T: PodElement>(
     world: &World<'_, P>,

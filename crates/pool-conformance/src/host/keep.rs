@@ -26,8 +26,8 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// The error reported if no slice outlives the inner scope, because the body ended early or the
-/// acquire failed.
+/// The error that is reported if no slice outlives the inner scope, because the body ended early or
+/// the acquire failed.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -36,7 +36,7 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Acquires a slice in an inner scope and returns it after the scope has ended. Returns `None` if
+/// Acquires a slice in an inner scope, and returns it after the scope has ended. Returns `None` if
 /// no slice was acquired.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,

@@ -1,5 +1,5 @@
-//! The code shared by all interpreters. The shared code calls the library, which may refuse a
-//! request or panic, and performs the checks after each call.
+//! The code that all interpreters share. The shared code calls the library, which may refuse a
+//! request or panic. After each call, the shared code performs the checks.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -17,7 +17,7 @@ use crate::probe::{BackendProbe, Failure, Watching};
 /// library creates another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
-/// Runs programs on a backend and on the model.
+/// Runs programs both on a backend and on the model.
 pub(super) struct Machine<'p, P: BackendProbe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,
@@ -47,15 +47,15 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         }
     }
 
-    /// Calls a library function that cannot return an error and returns its result. If the backend
-    /// panics on request, the panic propagates.
+    /// Calls a library function that cannot return an error, and returns the function's result. If
+    /// the backend panics on request, the panic propagates.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned, or that its message is the text of an expected error. Also
-    /// resumes the panic.
+    /// Checks that a panic was planned, or that its message is the text of an error that was
+    /// expected. Also resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
@@ -84,7 +84,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
     }
 
-    /// Checks that the model expects the error, and that the numbers in the error are correct.
+    /// Checks that the model expects the error, and that the numbers in it are correct.
     pub(super) fn check_error(
         &mut self,
         error: &Failure<P>,
@@ -139,8 +139,8 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Calls `trim` or `compact` and checks that it reports the number of bytes that the backend
-    /// freed.
+    /// Calls `trim` or `compact`, and checks that it reports the number of bytes that the backend
+    /// has freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);
@@ -151,7 +151,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         released
     }
 
-    /// Calls `trim` and checks that every idle block was freed.
+    /// Calls `trim`, and checks that every idle block was freed.
     pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);
