@@ -1,4 +1,4 @@
-//! The element types used by the tests. Each type generates contents from a seed, and provides the
+//! The element types used by the tests. Each type generates contents from a seed and provides the
 //! acquire methods that only some element types support.
 
 use std::fmt::Debug;

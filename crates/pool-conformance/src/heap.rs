@@ -1,5 +1,5 @@
 //! A backend for tests that allocates ordinary heap blocks. The backend's [`Ledger`] records every
-//! block, and can refuse the n-th allocation. The ledger also checks that each block is freed with
+//! block and can refuse the n-th allocation. The ledger also checks that each block is freed with
 //! the size with which it was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -81,7 +81,7 @@ unsafe impl PoolBackend for HeapBackend {
         let noted = ledger.freed(block.addr().get(), bytes);
         assert!(noted, "freed with other bytes than allocated, or twice");
         // SAFETY: the assertion checked that the block was allocated with this layout. The caller
-        // gives up the block.
+        // gives up ownership of the block.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }
 
@@ -161,7 +161,7 @@ unsafe impl PoolBackend for HeapBackend {
 #[repr(align(64))]
 struct BlockAlignment;
 
-// SAFETY: a block is an aligned pointer to host memory, and is valid for all of the block's bytes.
+// SAFETY: a block is an aligned pointer to host memory and is valid for all of the block's bytes.
 // The dangling block is also aligned.
 unsafe impl HostBackend for HeapBackend {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {

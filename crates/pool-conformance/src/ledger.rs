@@ -1,7 +1,7 @@
 //! A ledger for a backend's blocks. The ledger records the blocks that the backend allocates and
 //! frees. The ledger also stores the rule that selects which future allocations to refuse. A
-//! backend under test asks the ledger for permission before each allocation, and reports every
-//! block that it allocates or frees.
+//! backend under test asks the ledger for permission before each allocation and reports every block
+//! that it allocates or frees.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -95,13 +95,13 @@ pub enum Refusal {
     /// No allocation is refused.
     #[default]
     Never,
-    /// Skips this number of allocations, and refuses the next one.
+    /// Skips this number of allocations and refuses the next one.
     Once(usize),
-    /// Skips this number of allocations, and refuses all later ones.
+    /// Skips this number of allocations and refuses all later ones.
     From(usize),
     /// Refuses each allocation that would cause the number of allocated bytes to exceed this limit.
     Above(usize),
-    /// Skips this number of allocations, and panics during the next one.
+    /// Skips this number of allocations and panics during the next one.
     PanicOnce(usize),
 }
 
@@ -205,7 +205,7 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend has allocated a block. `address` is the block's address, or another
+    /// Records that a backend has allocated a block. `address` is the block's address or another
     /// number that identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
@@ -397,7 +397,7 @@ impl Ledger {
         self.entries().reuses.clone()
     }
 
-    /// Removes all blocks from the ledger, and returns those that come from the global allocator.
+    /// Removes all blocks from the ledger and returns those that come from the global allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();
         entries.held.blocks = 0;

@@ -96,7 +96,7 @@ pub trait BackendProbe: 'static {
     /// Returns the number of views that [random programs](crate::programs) read with
     /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
     /// program compares each view immediately. Override `open_reads` if reads have to wait for a
-    /// device and `read_later` can batch them. Programs with batched reads run faster, but still
+    /// device and `read_later` can batch them. Programs with batched reads run faster but still
     /// check the same properties.
     fn open_reads(&self) -> usize {
         0

@@ -302,7 +302,7 @@ pub enum PlanError {
 }
 
 /// Returns an error and its sources on one line, in the form `error: source: source`. The `Display`
-/// implementations of this crate's errors print only the error itself, and omit its sources.
+/// implementations of this crate's errors print only the error itself and omit its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

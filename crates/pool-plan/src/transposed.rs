@@ -76,7 +76,7 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, and gives half of the threads to each. If there are several threads, the
+/// Runs two functions and gives half of the threads to each. If there are several threads, the
 /// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {

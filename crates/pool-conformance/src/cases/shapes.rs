@@ -31,7 +31,7 @@ fn descriptors<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     Ok(())
 }
 
-/// Acquires an array in the scope's next slot, and checks the descriptor of the array's shape.
+/// Acquires an array in the scope's next slot and checks the descriptor of the array's shape.
 /// Returns `false` if the probe cannot inspect descriptors.
 fn describes<P: BackendProbe, T: PodElement>(
     world: &World<'_, P>,

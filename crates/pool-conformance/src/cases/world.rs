@@ -30,8 +30,8 @@ impl<'p, P: BackendProbe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep is making allocations fail. A sweep runs each test case many
-    /// times, and decides which allocations are refused.
+    /// Returns `true` if a sweep is making allocations fail. A sweep runs each test case many times
+    /// and decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
     }
@@ -111,7 +111,7 @@ impl<'p, P: BackendProbe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks that a test case has left none of the pool's slots active, and that acquires still
+    /// Checks that a test case has left none of the pool's slots active and that acquires still
     /// work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);

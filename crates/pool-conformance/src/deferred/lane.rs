@@ -54,7 +54,8 @@ impl DeferredBlock {
     /// The buffer must not have been destroyed, and no other block may refer to it.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
-            // SAFETY: `new` created the buffer with `Box::leak`. The caller gives up the buffer.
+            // SAFETY: `new` created the buffer with `Box::leak`. The caller gives up ownership of
+            // the buffer.
             drop(unsafe { Box::from_raw(buffer.as_ptr()) });
         }
     }

@@ -1,4 +1,4 @@
-//! A queue that stores commands until the next wait. During a wait, the commands run one by one, in
+//! A queue that stores commands until the next wait. During a wait, the commands run one by one in
 //! the order in which they were enqueued. Work that other queues have enqueued on a block runs as
 //! late as possible.
 
@@ -16,7 +16,7 @@ pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that the queue has ever created. A buffer retains its identity until the queue
     /// is dropped, even after its memory has been freed. Work on a freed block is therefore
-    /// recorded as a mistake, and has no other effect.
+    /// recorded as a mistake and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 

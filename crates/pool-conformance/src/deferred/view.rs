@@ -62,7 +62,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         Self { range: ElementRange::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the view's start address, in the same form as [`DeferredBlock::address`].
+    /// Returns the view's start address in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.range.address()
@@ -120,13 +120,13 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         Self { range: ElementRange::new(block, length), elements: PhantomData }
     }
 
-    /// Returns the view, shifted by `bytes` bytes. Only faulty backends call `moved_by`.
+    /// Returns the view shifted by `bytes` bytes. Only faulty backends call `moved_by`.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
         self.range.offset += bytes;
         self
     }
 
-    /// Returns the view's start address, in the same form as [`DeferredBlock::address`].
+    /// Returns the view's start address in the same form as [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.range.address()

@@ -31,7 +31,7 @@ macro_rules! call {
     };
 }
 
-/// Acquires elements with any acquire method, and checks their contents.
+/// Acquires elements with any acquire method and checks their contents.
 pub(super) fn acquire<'s, B: HostBackend>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -159,7 +159,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Pushes elements to a vector, and reports the memory that the vector uses as it grows.
+/// Pushes elements to a vector and reports the memory that the vector uses as it grows.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -191,8 +191,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     Ok(vector.into_slice())
 }
 
-/// Returns the memory of a vector's elements, and the number of bytes that the vector has
-/// requested.
+/// Returns the memory of a vector's elements and the number of bytes that the vector has requested.
 fn place_of<B: HostBackend, T: HostSample>(vector: &PoolVec<'_, '_, B, T>) -> Extent {
     let asked = if size_of::<T>() == 0 { 0 } else { vector.capacity() * size_of::<T>() };
     Extent::of(&vector[..]).asked(asked)

@@ -36,7 +36,7 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Acquires a slice in an inner scope, and returns it after the scope has ended. Returns `None` if
+/// Acquires a slice in an inner scope and returns it after the scope has ended. Returns `None` if
 /// no slice was acquired.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,

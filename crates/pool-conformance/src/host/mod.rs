@@ -59,7 +59,7 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.acquire(scope, asked, seed, watch)
     }
 
-    /// Acquires a slice in an inner scope, and returns the elements between the two indices in
+    /// Acquires a slice in an inner scope and returns the elements between the two indices in
     /// `part`. Each index in `part` is taken modulo the slice's length plus one. Arrays are always
     /// returned whole. The method checks that the returned elements equal the contents generated
     /// from `seed`. Returns `None` if `body` ended early or if the acquire failed.

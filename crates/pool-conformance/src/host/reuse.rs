@@ -1,5 +1,5 @@
 //! Runs every acquire method on a slot armed by a view. Checks how many times `reuse` is called for
-//! the block, and what the block contains during the call.
+//! the block and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 
@@ -116,7 +116,7 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     Ok(())
 }
 
-/// Arms the first slot of a scope, and checks how an acquire method uses that slot.
+/// Arms the first slot of a scope and checks how an acquire method uses that slot.
 fn check_in_scope<B: HostBackend>(
     pool: &mut Pool<Backend<B>>,
     name: &str,

@@ -40,7 +40,7 @@ impl Extent {
 }
 
 impl<'s> HeldSlice<'s> {
-    /// Stores a slice that was just handed out, and fills it with the contents generated from
+    /// Stores a slice that was just handed out and fills it with the contents generated from
     /// `seed`.
     pub(super) fn new<T: HostSample>(
         slice: &'s mut [T],

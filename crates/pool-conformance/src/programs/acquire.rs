@@ -54,7 +54,7 @@ impl Content {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Acquires arrays in a scope, and stores their views in the frame.
+    /// Acquires arrays in a scope and stores their views in the frame.
     pub(super) fn acquire<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -135,8 +135,8 @@ impl<P: BackendProbe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a view that was just handed out, and updates the model. Writes new contents to the
-    /// view, and stores the view.
+    /// Checks a view that was just handed out and updates the model. Writes new contents to the
+    /// view and stores the view.
     fn keep<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -170,7 +170,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
     }
 
-    /// Checks the address and contents of a view that was just handed out, and updates the model.
+    /// Checks the address and contents of a view that was just handed out and updates the model.
     fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
         let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
@@ -315,7 +315,7 @@ impl<P: BackendProbe> Machine<'_, P> {
     }
 
     /// Acquires a copy and tries to give it a shape with a different number of elements. Checks the
-    /// error, and verifies that the copy retains its slot and contents.
+    /// error and verifies that the copy retains its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -333,7 +333,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfill. Checks the error, and verifies that the request
+    /// Makes a request that no pool can fulfill. Checks the error and verifies that the request
     /// consumed no slot.
     fn acquire_impossible<T: Sample>(
         &mut self,

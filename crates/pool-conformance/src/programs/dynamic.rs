@@ -23,8 +23,8 @@ const STALE_LOOKED_UP: usize = 12;
 pub(super) struct Subject<P: BackendProbe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of slots that were active at each checkpoint. The first entry belongs to the
-    /// root, and is always 0.
+    /// The number of slots that were active at each checkpoint. The first entry belongs to the root
+    /// and is always 0.
     checkpoints: Vec<usize>,
 }
 
@@ -165,7 +165,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         }
     }
 
-    /// Records that the pool was rewound to the checkpoint at `depth`. The checkpoint was popped,
+    /// Records that the pool was rewound to the checkpoint at `depth`. The checkpoint was popped
     /// unless it is the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));

@@ -75,7 +75,7 @@ impl Entry {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
 
-    /// Looks up the array, and compares the result with the model.
+    /// Looks up the array and compares the result with the model.
     pub(super) fn verify<P: BackendProbe>(
         &self,
         checks: &Checks<'_, P>,
@@ -98,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Looks up the array for writing, and writes new contents to it if it is live.
+    /// Looks up the array for writing and writes new contents to it if it is live.
     pub(super) fn rewrite<P: BackendProbe>(
         &mut self,
         probe: &P,

@@ -86,7 +86,7 @@ pub(super) struct LiveView<'s, P: BackendProbe, T: Sample> {
 }
 
 impl<'s, P: BackendProbe, T: Sample> LiveView<'s, P, T> {
-    /// Stores a view, and fills it with the contents generated from `seed`.
+    /// Stores a view and fills it with the contents generated from `seed`.
     pub(super) fn new(
         probe: &P,
         mut view: View<'s, P, T>,

@@ -16,7 +16,7 @@ use crate::probe::{BackendProbe, View, Watching};
 
 /// A record of the bytes that a vector has written.
 struct Written {
-    /// The number of the vector's block, and the vector's offset in that block.
+    /// The number of the vector's block and the vector's offset in that block.
     place: (usize, usize),
     asked: usize,
     written: usize,
@@ -170,7 +170,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         self.tally.host.moved_vectors += happenings.tell(account, contents, marks);
     }
 
-    /// Checks the address of a slice that was just handed out, and updates the model.
+    /// Checks the address of a slice that was just handed out and updates the model.
     fn admit_host(&mut self, slot: usize, held: &HeldSlice<'_>, asked: &HostAcquire) {
         let extent = held.extent();
         assert_eq!(extent.start % held.alignment, 0, "a slice that is not aligned");

@@ -71,8 +71,8 @@ impl<P: BackendProbe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: BackendProbe> Machine<'_, P> {
-    /// Runs an inner scope, and adds to the frame the slice that outlives the scope. Checks that
-    /// the inner scope leaves the rest of the pool unchanged.
+    /// Runs an inner scope and adds the slice that outlives the scope to the frame. Checks that the
+    /// inner scope leaves the rest of the pool unchanged.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

@@ -93,7 +93,7 @@ impl<P: BackendProbe> Machine<'_, P> {
         assert!(catch_planned(|| self.run_round(pool, &Round::Scope(nested))).is_some());
     }
 
-    /// Runs steps in a scope, and stores the scope's views in `frame`.
+    /// Runs steps in a scope and stores the scope's views in `frame`.
     pub(super) fn run_steps<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

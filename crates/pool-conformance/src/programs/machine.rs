@@ -139,7 +139,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Calls `trim` or `compact`, and checks that it reports the number of bytes that the backend
+    /// Calls `trim` or `compact` and checks that it reports the number of bytes that the backend
     /// has freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
@@ -151,7 +151,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         released
     }
 
-    /// Calls `trim`, and checks that every idle block was freed.
+    /// Calls `trim` and checks that every idle block was freed.
     pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);

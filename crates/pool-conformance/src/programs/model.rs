@@ -64,7 +64,7 @@ impl Model {
         self.accounts.last_mut().expect("an open pool")
     }
 
-    /// Returns the account of the pool in use, and the block contents of all pools.
+    /// Returns the account of the pool in use and the block contents of all pools.
     pub(super) fn account_and_contents(&mut self) -> (&mut Account, &mut Contents) {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }

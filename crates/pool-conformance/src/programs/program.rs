@@ -57,7 +57,7 @@ impl Setting {
 /// A round, which is one operation on a pool that has no open scopes.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope of the pool, and runs the scope's steps.
+    /// Opens a scope of the pool and runs the scope's steps.
     Scope(Nested),
     /// Calls `Pool::trim`.
     Trim,
@@ -74,12 +74,12 @@ pub enum Round {
 /// A step, which is one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires an array, and holds its view until the scope ends.
+    /// Acquires an array and holds its view until the scope ends.
     Acquire(Acquire),
     /// Acquires a slice with a method that is available only in host backends' scopes, and holds
     /// the slice until the scope ends.
     Host(HostAcquire),
-    /// Runs an inner scope, and retains a slice that outlives it.
+    /// Runs an inner scope and retains a slice that outlives it.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires an array in that scope.
     Helper(Vec<Acquire>),
@@ -97,7 +97,7 @@ pub enum Step {
     Sample,
     /// Opens an inner scope.
     Nested(Nested),
-    /// Creates another pool, and opens a scope in it while this scope is open.
+    /// Creates another pool and opens a scope in it while this scope is open.
     Beside(Setting, Vec<Step>),
     /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
@@ -142,7 +142,7 @@ pub enum Style {
     Reference,
     /// A function takes ownership of the scope.
     Value,
-    /// A function takes ownership of the scope, and returns its views. The views are used after the
+    /// A function takes ownership of the scope and returns its views. The views are used after the
     /// scope value has been dropped.
     Kept,
     /// The scope and its views are passed to `mem::forget`.

@@ -1,5 +1,5 @@
 //! Repairs that continue from one round to the next. This module decides which capacity a repair
-//! aims for, and when the repair restarts.
+//! aims for and when the repair restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
