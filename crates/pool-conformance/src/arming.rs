@@ -31,7 +31,7 @@ thread_local! {
 /// Runs `body` and returns its result. The function also returns the first byte of each block that
 /// was passed to `reuse`, in call order.
 ///
-/// If `body` causes a call to `reuse`, the block that is passed to it must belong to an
+/// If `body` causes a call to `reuse`, the block passed to `reuse` must belong to an
 /// [`ArmingBackend`]. The block's first byte must be initialized.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));

@@ -188,8 +188,8 @@ pub trait BackendProbe: 'static {
     /// The blocks are reported either by the backend itself ([`HeapBackend`](crate::HeapBackend))
     /// or by an adaptor that intercepts the pool's calls
     /// ([`LedgeredBackend`](crate::LedgeredBackend)). The use of a freed block is detected only if
-    /// the backend retains freed memory and records the use ([`Ledger::note_fault`]). For all other
-    /// backends, only a sanitizer or Miri can detect uses of freed blocks.
+    /// the backend retains freed memory and records the use ([`Ledger::note_fault`]). For a backend
+    /// that frees memory immediately, only a sanitizer or Miri can detect uses of freed blocks.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ pub trait BackendProbe: 'static {
     /// # Errors
     ///
     /// Returns [`SkipReason`] if no test can make the backend fail. The tests for failing
-    /// allocations are skipped for such a backend.
+    /// allocations are skipped for a backend that cannot be made to fail.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 

@@ -166,8 +166,8 @@ pub enum PlanError {
         /// The peak, in bytes, of the best plan found by the planner.
         best: u64,
     },
-    /// The budget ran out before the planner found a plan that fits within the capacity.
-    /// Nevertheless, a plan that fits within the capacity may exist.
+    /// The budget ran out before the planner found a plan that fits within the capacity. A plan
+    /// that fits within the capacity may still exist.
     #[error(
         "no plan that fits in {capacity} bytes was found within the time budget (the lower bound \
          is {bound} bytes, and the best plan needs {best} bytes): allow more time, or raise the \

@@ -1,5 +1,5 @@
-//! A buffer's size, alignment, and fixed offset. Apart from these values, the solvers use only the
-//! list of conflicts between buffers.
+//! A buffer's size, alignment, and fixed offset. The solvers' only other input is the list of
+//! conflicts between buffers.
 
 /// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]

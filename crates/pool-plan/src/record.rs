@@ -20,7 +20,7 @@ pub struct Caller {
     pub name: String,
 }
 
-/// A graph problem with information about the graph. This information consists of the buffers'
+/// A graph problem with information about the graph. The information consists of the buffers'
 /// offsets, the buffers' callers, and the operations' streams.
 ///
 /// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`]

@@ -363,9 +363,9 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. This
-/// number includes the pair that the item forms with itself. The result reuses the order relation's
-/// memory.
+/// Returns the pairs of mutually unordered items, and the number of such pairs for each item. An
+/// item's number of pairs includes the pair that the item forms with itself. The result reuses the
+/// order relation's memory.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The number of passes between two consecutive clock checks. This many passes take about 50
-/// microseconds.
+/// The number of passes between two consecutive clock checks. The passes between two checks take
+/// about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions that stop the planner.

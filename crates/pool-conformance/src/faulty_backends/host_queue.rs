@@ -10,8 +10,8 @@ use crate::probe::{BackendProbe, Failure, Later, SkipReason, View, ViewRef};
 
 type Backend = AdaptedBackend<FaultyDeferred>;
 
-/// The probe for the faulty backend that treats its queue's memory as host memory. This probe and
-/// the one for faulty backends with deferred memory differ only in how the host writes.
+/// The probe for the faulty backend that treats its queue's memory as host memory. The probe
+/// differs from the one for faulty backends with deferred memory only in how the host writes.
 pub(super) struct HostQueueProbe(pub(super) FaultyDeferredProbe);
 
 impl BackendProbe for HostQueueProbe {

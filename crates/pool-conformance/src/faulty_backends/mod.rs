@@ -7,8 +7,8 @@
 //!
 //! The `faulty_backends` test prints each faulty backend, along with the test case that detected
 //! its mistake. No faulty backend misuses memory. A faulty backend that wraps
-//! [`DeferredBackend`](crate::DeferredBackend) accesses memory only through its own commands. All
-//! others stay within a block of host memory.
+//! [`DeferredBackend`](crate::DeferredBackend) accesses memory only through its own commands. Every
+//! other faulty backend stays within a block of host memory.
 //!
 //! After you change a test case, run it against the faulty backends to check that it still detects
 //! their mistakes. To test for a new kind of mistake, first add a faulty backend that makes the
@@ -94,8 +94,8 @@ fn deferred_probe(mistake: Mistake) -> FaultyDeferredProbe {
 }
 
 /// Runs the test cases on a faulty backend until one of them fails. The checks that run after every
-/// case often fail first, but their messages are the least informative. If such a check fails, the
-/// function continues until a test case fails one of its own checks.
+/// case often fail first, but their messages are the least informative. If a check that runs after
+/// every case fails, the function continues until a test case fails one of its own checks.
 fn run<P: BackendProbe>(base: &'static str, mistake: Mistake, probe: &P) -> FaultyBackend {
     let mut result = FaultyBackend { mistake, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -31,7 +31,7 @@ const ITEMS_A_STRIKE: usize = 64;
 /// the list is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// A greedy placer for items with conflicts, which reuses its memory for each plan.
+/// A greedy placer that handles items with conflicts and reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],

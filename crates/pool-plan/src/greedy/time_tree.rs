@@ -3,8 +3,8 @@
 //! A time tree is a segment tree over the sections of time. A buffer is stored in the `spanning`
 //! sets of the O(log n) vertices that cover its lifetime. The buffer is also stored in the `within`
 //! sets of all vertices above those that cover its lifetime. A query reads both sets of each vertex
-//! that covers the query's span. For the vertices above, it reads only the `spanning` sets. The
-//! sets merge adjacent ranges, so a tree of tightly packed buffers needs little memory.
+//! that covers the query's span. For the vertices above, a query reads only the `spanning` sets.
+//! The sets merge adjacent ranges, so a tree of tightly packed buffers needs little memory.
 
 use super::ranges::Ranges;
 use super::union::Union;

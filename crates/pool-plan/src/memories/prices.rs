@@ -18,7 +18,7 @@ const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
 /// The factors by which the step length is multiplied. The first factor applies after a step that
-/// makes progress. The second applies after several steps without progress.
+/// makes progress, and the second applies after several steps without progress.
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the lower bound that follows from them.

@@ -32,7 +32,7 @@ const FIRST_ROUNDS: u32 = 2;
 /// in a round.
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
 /// The number of passes for a round's joint greedy plans, followed by the minimum and maximum
-/// number of these plans. These plans use slightly different orders.
+/// number of these plans. The joint greedy plans use slightly different orders.
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// The maximum number of times that a round lowers the memories' limits. A limit is lowered if a
 /// memory could not be packed within its capacity.

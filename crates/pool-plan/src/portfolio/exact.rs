@@ -15,11 +15,11 @@ const LASTING_STEPS: u64 = 4_000;
 /// from round to round.
 const NICHE_STEPS: u64 = 1_000;
 /// The number of rounds after which a niche search stops doubling its number of steps. The first
-/// number applies if no capacity is set. The second applies if one is set. If no capacity is set,
-/// other searches are just as useful.
+/// number applies if no capacity is set, and the second applies if one is set. If no capacity is
+/// set, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search per round, measured in items and sections. The first limit
-/// applies if no capacity is set. The second applies if one is set.
+/// applies if no capacity is set, and the second applies if one is set.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// The base number of steps for a search that restarts in each round. In each round, this number is
 /// multiplied by the next term in Luby's sequence.

@@ -57,7 +57,7 @@ impl<'a, P: Placer, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Retains a given plan if it is better than the best plan so far. The function also tries a
-    /// second plan. In this plan, each item is placed in the lowest free range, in the order of the
+    /// second plan, in which each item is placed in the lowest free range, in the order of the
     /// given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);

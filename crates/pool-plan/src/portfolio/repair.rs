@@ -4,8 +4,8 @@
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the total number of
 //! items. Repair is therefore suitable for large problems. Each time an item is displaced, its next
-//! displacement becomes more expensive so that the search escapes from cycles. These dynamic
-//! weights come from Morris's breakout method (1993).
+//! displacement becomes more expensive so that the search escapes from cycles. The idea of dynamic
+//! weights comes from Morris's breakout method (1993).
 
 use std::collections::BinaryHeap;
 
@@ -19,8 +19,8 @@ use crate::search::Neighbours;
 const MEAN_COST: f64 = 65_536.0;
 /// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item whose offset is fixed. This cost exceeds the total cost of
-/// displacing all other items.
+/// The cost of displacing an item whose offset is fixed. The cost of displacing a fixed item
+/// exceeds the total cost of displacing all other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The work for checking conflicts is added to this
 /// amount.
@@ -58,10 +58,10 @@ pub(super) struct Repair<'a> {
     /// The items that conflict with the item being placed.
     rivals: Vec<u32>,
     /// The bottoms of the placed items that conflict with the item being placed, in ascending
-    /// order. Each bottom is stored with the cost of displacing that item.
+    /// order, along with the costs of displacing these items.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the placed items that conflict with the item being placed, in ascending order.
-    /// Each top is stored with the cost of displacing that item.
+    /// The tops of the placed items that conflict with the item being placed, in ascending order,
+    /// along with the costs of displacing these items.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,

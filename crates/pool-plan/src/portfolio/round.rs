@@ -32,7 +32,7 @@ const LOCAL_ROUNDS: u64 = 8;
 /// capacity. Repairs improve a greedy plan within milliseconds, whereas an exact search for the
 /// lower bound rarely finishes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The minimum and maximum number of conflicts that each repair checks in the first round. These
+/// The minimum and maximum number of conflicts that each repair checks in the first round. The
 /// limits apply if no capacity is set and there are many items. The number of conflicts doubles in
 /// each round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];

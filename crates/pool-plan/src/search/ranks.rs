@@ -121,9 +121,9 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 pub(crate) struct Ranks {
     /// The rank of each item. The item with rank 0 is tried first.
     ranks: Vec<u32>,
-    /// The keys that break ties between items in equally crowded sections. These keys are used by
-    /// orders in which the items in crowded sections come first. As items are placed, different
-    /// sections become the most crowded ones.
+    /// The keys that break ties between items in equally crowded sections. Orders that begin with
+    /// the items in crowded sections use these keys. As items are placed, different sections become
+    /// the most crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
 

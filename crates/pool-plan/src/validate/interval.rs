@@ -1,5 +1,5 @@
 //! The validation of interval plans, based on time. The validator visits all starts and ends in
-//! order of time. It stores the live buffers in a map, sorted by offset. A new buffer must not
+//! order of time. The live buffers are stored in a map, sorted by offset. A new buffer must not
 //! overlap its lower or upper neighbor in the map.
 
 use std::collections::BTreeMap;

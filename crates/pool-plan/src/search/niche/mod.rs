@@ -17,12 +17,12 @@
 //!
 //! A section may be selected only if no unplaced item fits underneath the items that can begin at
 //! its floor. A section with the lowest floor can always be selected. Apart from this restriction,
-//! the search may choose any section. This freedom is the advantage of a niche search over one that
-//! places items in order of their offsets. The niche search focuses on the sections that have
-//! failed most often (weighted degrees, Boussemart et al. 2004). This focus avoids repeating these
-//! sections' failures for each arrangement of the items in distant sections. After a number of dead
-//! ends that increases with each restart, the search restarts with different preferences. Failure
-//! weights are retained for a number of restarts and then reset.
+//! the search may choose any section. The freedom to choose any section is a niche search's
+//! advantage over a search that places items in order of their offsets. The niche search focuses on
+//! the sections that have failed most often (weighted degrees, Boussemart et al. 2004). The focus
+//! on failed sections avoids repeating their failures for each arrangement of the items in distant
+//! sections. After a number of dead ends that increases with each restart, the search restarts with
+//! different preferences. Failure weights are retained for a number of restarts and then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -48,7 +48,7 @@ const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// without noise.
 const NOISE: f64 = 0.6;
 /// The maximum number of changes on a path from the root. The search restarts if there are more
-/// changes. This many changes occupy 96 MiB of memory.
+/// changes. The maximum number of changes occupies 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
