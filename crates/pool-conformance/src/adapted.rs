@@ -223,8 +223,8 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 
 // SAFETY: an implementation of `Adaptor` guarantees that its own methods uphold the contract of
 // `PoolBackend`. Every method that is not overridden calls the inner backend, which upholds the
-// contract itself. A method that is not overridden passes only the inner backend's own context,
-// blocks, and views to the inner backend.
+// contract itself. A method that is not overridden passes the inner backend only that backend's own
+// context, blocks, and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;

@@ -34,9 +34,8 @@ impl Lists {
     }
 }
 
-/// Groups `pairs` by their first members. The result contains one list for each index below
-/// `count`. That list contains the second members of all pairs that begin with the index, in the
-/// order of `pairs`.
+/// Groups `pairs` by their first members. For each index below `count`, the result lists the second
+/// members of all pairs that begin with that index, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

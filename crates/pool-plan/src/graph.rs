@@ -75,7 +75,7 @@ pub struct GraphBuffer {
     /// one.
     ///
     /// If a stream waits for events, memory may become available between two of the stream's
-    /// operations. Represent the wait as an additional operation in the graph.
+    /// operations. Represent a stream's wait for events as an additional operation in the graph.
     pub allocated_by: usize,
     /// The free markers. Every operation that uses the buffer is either one of these operations or
     /// precedes one of them.

@@ -94,7 +94,8 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if there is not exactly one stream per operation.
+    /// Returns [`PlanError::WrongCount`] if the number of streams differs from the number of
+    /// operations.
     pub fn with_streams(self, streams: Vec<u32>) -> Result<Self, PlanError> {
         check_count("streams", streams.len(), self.problem.operations())?;
         Ok(Self { streams, ..self })
@@ -104,7 +105,8 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if there is not exactly one caller per buffer.
+    /// Returns [`PlanError::WrongCount`] if the number of callers differs from the number of
+    /// buffers.
     pub fn with_callers(self, callers: Vec<Caller>) -> Result<Self, PlanError> {
         check_count("callers", callers.len(), self.problem.buffers().len())?;
         Ok(Self { callers, ..self })

@@ -218,8 +218,8 @@ fn neighbours<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>
     Ok(())
 }
 
-/// Checks arrays that nearly fill their blocks. Each block has room for one more element, but not
-/// for three. In ordinary memory, only a sanitizer detects writes past the end of a block.
+/// Checks arrays that nearly fill their blocks. Each block has room for one more element but not
+/// for three more. In ordinary memory, only a sanitizer detects writes past the end of a block.
 fn stays<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();

@@ -18,7 +18,7 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of each constant and temporary.
+/// The length of each constant and of each temporary array.
 const LENGTH: usize = 40;
 
 /// A test's constants, which are weights, a table of a different type, and an empty array.

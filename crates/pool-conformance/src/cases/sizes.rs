@@ -82,8 +82,8 @@ fn growth<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and slot 2's block is
-    // afterward reused unchanged.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and afterward slot
+    // 2's block is reused unchanged.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);

@@ -92,7 +92,7 @@ impl Contents {
         }
     }
 
-    /// Records that an unknown block was written to.
+    /// Records a write to an unknown block.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),

@@ -54,8 +54,8 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned, or that its message is the text of an error that was
-    /// expected. Also resumes the panic.
+    /// Checks that a panic was planned or that its message is the text of an expected error. Also
+    /// resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
@@ -114,7 +114,7 @@ impl<'p, P: BackendProbe> Machine<'p, P> {
         self.model.account().check_nothing_idle(held);
     }
 
-    /// Checks that the backend has refused an allocation since `before`.
+    /// Checks that the backend has refused an allocation since `before` was recorded.
     fn check_was_refused(&self, before: Option<BlockCounts>) {
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
             assert!(now.refused > before.refused, "out of memory, but nothing was refused");

@@ -98,8 +98,8 @@ pub fn runner(cases: u32) -> TestRunner {
 /// value that was found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // During shrinking, the test fails many times. Only the failure with the smallest value is
-        // printed, at the end.
+        // During shrinking, the test fails many times. After shrinking, only the failure with the
+        // smallest value is printed.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });

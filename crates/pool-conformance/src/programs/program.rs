@@ -108,7 +108,7 @@ pub enum Step {
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The manner in which the scope is opened and owned.
+    /// The way the scope is opened and owned.
     pub style: Style,
     /// The number of times that the scope is opened in succession.
     pub times: usize,
@@ -133,7 +133,7 @@ pub struct Keep {
     pub part: [usize; 2],
 }
 
-/// The manner in which an inner scope is opened and owned.
+/// The way an inner scope is opened and owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.

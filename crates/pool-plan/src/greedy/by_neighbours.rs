@@ -23,8 +23,8 @@ const PASSES_BESIDE: usize = 32;
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// The address range of each span's item, in the order of `overlaps`. The address range is
-    /// empty until that item is placed.
+    /// The address range of each span's item, in the order of `overlaps`. A span's address range is
+    /// empty until its item is placed.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,
 }

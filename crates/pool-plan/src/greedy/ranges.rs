@@ -13,7 +13,7 @@ use crate::heuristic::GreedyFit;
 pub(crate) struct Ranges {
     /// The set's only range, if `many` is empty. If the set is empty, this range contains no bytes.
     one: (u64, u64),
-    /// All of the set's ranges, if it contains more than one.
+    /// All of the set's ranges, if there are several.
     many: Vec<(u64, u64)>,
 }
 

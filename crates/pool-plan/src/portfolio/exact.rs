@@ -70,7 +70,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best plan's peak.
     pub(super) easier: u64,
-    /// `true` if the caller has set the goal as the capacity, so that no lower peak is needed.
+    /// `true` if the caller has set the goal as the capacity, so no lower peak is needed.
     pub(super) is_given: bool,
 }
 
@@ -86,9 +86,9 @@ pub(super) struct Exact<'a> {
     seed: u64,
     /// The capacity that the continued searches try to reach.
     goal: Option<u64>,
-    /// The searches that aim for the goal without random choices, one for each item order. Each
-    /// search is created when it first runs, because creating it takes milliseconds if there are
-    /// many items.
+    /// The searches that aim for the goal without random choices, one for each order of the items.
+    /// Each search is created when it first runs, because creating it takes milliseconds if there
+    /// are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// The number of times that the distance between the goal and the best peak is halved to obtain
