@@ -62,7 +62,7 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// The number of elements after which the contents repeat. Under Miri, creating an element takes at
-/// least one microsecond, so contents repeat after 61 elements. No block contains exactly 61
+/// least one microsecond, so the contents repeat after 61 elements. No block contains exactly 61
 /// elements, so a shift by one block is still detected.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 

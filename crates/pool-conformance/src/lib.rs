@@ -1,6 +1,6 @@
 //! Tests that every pool backend must pass. You can run these tests for your own backend.
 //!
-//! You write a [`BackendProbe`] for your backend, which gives the tests access to the backend's
+//! A [`BackendProbe`], which you write for your backend, gives the tests access to the backend's
 //! memory. [`run_all`] runs the acceptance [`cases`] with a probe. [`programs`] contains random
 //! programs that are checked against a naive model. The following code is a complete test of a host
 //! backend whose views are slices:
@@ -45,8 +45,8 @@
 //! run_random_dynamic(test_cases(), ToyProbe::default);
 //! ```
 //!
-//! A probe for a backend with a work queue needs two more kinds of methods. For an example, see
-//! [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
+//! A probe for a backend with a work queue needs two additional kinds of methods. For an example,
+//! see [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
 //! ([`BackendProbe::write_later`], [`BackendProbe::read_later`]) so that the tests can check the
 //! order of work. Methods of the second kind enqueue work that the pool cannot see
 //! ([`BackendProbe::write_elsewhere`]). If a probe does not support a method, the tests print

@@ -33,7 +33,7 @@ impl BitMatrix {
     }
 
     /// Returns the number of threads to start when each thread changes a separate part of the
-    /// matrix. The number is at most `threads`.
+    /// matrix. The result is at most `threads`.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }

@@ -1,7 +1,7 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
 //! after its alloc marker and before a free marker. A buffer with reversed markers could therefore
 //! never be used. The planner rejects a problem in which a free marker precedes the same buffer's
-//! alloc marker because the markers must be wrong.
+//! alloc marker, because such markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};

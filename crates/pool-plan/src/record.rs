@@ -131,13 +131,13 @@ impl GraphRecord {
         self.capacity
     }
 
-    /// Returns an operation's stream, if known.
+    /// Returns an operation's stream, if it is known.
     #[must_use]
     pub fn stream(&self, operation: usize) -> Option<u32> {
         self.streams.get(operation).copied()
     }
 
-    /// Returns the caller that requested a buffer, if known.
+    /// Returns the caller that requested a buffer, if it is known.
     #[must_use]
     pub fn caller(&self, buffer: usize) -> Option<&Caller> {
         self.callers.get(buffer).filter(|caller| **caller != Caller::default())

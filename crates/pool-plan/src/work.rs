@@ -1,10 +1,10 @@
 //! Counters for loop passes, and the clock that limits the work of a loop.
 //!
-//! Every loop whose length depends on the input uses one of two counters for its passes. A
+//! Every loop whose length depends on the input uses one of two counters to count its passes. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
 //! thousand passes. A [`Work`] belongs to a search that runs in slices of a fixed number of passes.
-//! The result of such a search depends only on the number of passes and never on the clock. The
-//! `every_loop_is_counted` test in `xtask` finds loops that use neither of the counters.
+//! The result of a search that runs in slices depends only on the number of passes and never on the
+//! clock. The `every_loop_is_counted` test in `xtask` finds loops that use neither of the counters.
 
 use std::cell::Cell;
 use std::time::Instant;

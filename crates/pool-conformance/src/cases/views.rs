@@ -1,5 +1,5 @@
 //! Test cases for views in generic code. The test cases cover pointers to views, parts of views,
-//! and operations that fill, zero, copy, or read views. Each operation on a view must run in queue
+//! and operations that fill, zero, copy, or read views. All operations on a view must run in queue
 //! order.
 
 use std::ops::Range;

@@ -22,7 +22,7 @@ pub(crate) trait KeepBody<B: PoolBackend> {
     /// Runs after the slice has been acquired from the pool.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Runs if the pool could not acquire the slice.
+    /// Runs if the slice could not be acquired.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 

@@ -189,10 +189,10 @@ impl<P: BackendProbe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view with recycled contents that begins at `offset` in a block. The block's earlier
-    /// contents are `remains`. If the pool poisons memory, the view must contain poison. If the
-    /// pool does not poison memory, all bytes that an earlier use has left in a marked slot must
-    /// read as zero.
+    /// Checks a view with recycled contents that begins at `offset` in a block. `remains` contains
+    /// the block's earlier contents. If the pool poisons memory, the view must contain poison. If
+    /// the pool does not poison memory, all bytes that an earlier use has left in a marked slot
+    /// must read as zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,

@@ -34,7 +34,7 @@ pub(super) struct Remains {
 }
 
 impl Contents {
-    /// Creates the expected contents for pools with slots or a stack, before any block exists.
+    /// Creates an empty record for pools with slots or for pools with a stack.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }

@@ -17,7 +17,7 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders that send flow to it, and the amount from each.
+    /// For each receiver, the elements that send flow to it, and the amount from each.
     taken: Vec<Vec<(usize, u64)>>,
 }
 

@@ -118,9 +118,9 @@ impl FreeRange {
     }
 
     /// Informs the search that the addresses are occupied if `is_occupied` is `true`. The code is
-    /// written so that the compiler emits a single branch, whose condition is rarely true. In a
-    /// long list in which about half of the buffers are occupied, mispredicted branches would take
-    /// more time than all other work.
+    /// written so that the compiler emits a single branch, whose condition is rarely true. If about
+    /// half of the calls for a long list pass `true`, mispredicted branches would take more time
+    /// than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();

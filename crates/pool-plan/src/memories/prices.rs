@@ -185,7 +185,7 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the threshold, in live bytes, above which a section's price is raised.
     // For most memories, the threshold is a weighted mean of the live bytes. Sections with higher
-    // prices have a greater weight in this mean.
+    // prices have a greater weight in the weighted mean.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();

@@ -1,5 +1,5 @@
 //! The solver for problems with several memories. The solver computes greedy plans and a lower
-//! bound, and runs rounds of search until the budget runs out.
+//! bound, and then runs rounds of search until the budget runs out.
 
 use std::time::{Duration, Instant};
 
@@ -84,8 +84,8 @@ impl MemoryProblem {
     }
 }
 
-/// Returns an error if the buffers that are live at the same time exceed the total capacity of
-/// their permitted memories.
+/// Returns an error if the buffers that are live at the same time need more than the total capacity
+/// of their permitted memories.
 // Uncounted: the loop needs no counter because the function makes only a few passes over the
 // buffers for each set of memories. This function runs before the planner computes its first plan.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {

@@ -276,8 +276,8 @@ impl From<Option<Searched>> for Finding {
 }
 
 /// Returns the greatest number known to divide all offsets and peaks of canonical plans. For every
-/// plan, there is a canonical plan with the same or a lower peak. If no plan has a given peak, no
-/// plan has a peak up to the next multiple of the returned number either.
+/// plan, there is a canonical plan with the same or a lower peak. If a peak is impossible, all
+/// peaks up to the next multiple of the returned number are also impossible.
 // Uncounted: the loop needs no counter because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {

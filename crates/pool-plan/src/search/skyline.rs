@@ -17,8 +17,8 @@ use crate::work::Work;
 /// The weight of a failure grows by this factor from one dead end to the next, so older failures
 /// count less.
 const GROWTH: f64 = 1.0005;
-/// The maximum weight of a single failure. If a single failure would weigh more, all weights are
-/// scaled down.
+/// The maximum weight of a single failure. If a single failure would exceed the maximum weight, all
+/// weights are scaled down.
 const MOST_WEIGHT: f64 = 1e100;
 
 /// A change to the partial plan, together with the previous value.

@@ -19,7 +19,7 @@ use crate::adjacency::index;
 use crate::work::Work;
 
 /// The length of each list of changes before a placement. Undoing a placement truncates the lists
-/// of changes to these lengths.
+/// of changes to their recorded lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -108,7 +108,7 @@ impl<'a> State<'a> {
         self.unplaced.is_crossed(boundary)
     }
 
-    /// Returns `true` if the empty plan can possibly be extended to a plan within the capacity.
+    /// Returns `true` if the empty plan may lead to a plan within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(super) fn is_possible(&self) -> bool {

@@ -171,7 +171,7 @@ impl ByStart {
     }
 }
 
-/// The `Full` edges, with reversed directions.
+/// The `Full` edges with their directions reversed.
 struct Edges {
     /// All operations that are endpoints of edges, in ascending order.
     joined: Vec<usize>,

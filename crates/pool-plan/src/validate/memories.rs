@@ -83,7 +83,7 @@ pub(crate) fn cost(
     held.chain(used).fold(0, u64::saturating_add)
 }
 
-/// Returns the lower bound on the cost that follows from the prices.
+/// Returns the lower bound on the cost, computed from the prices.
 ///
 /// # Errors
 /// Fails if a price belongs to a nonexistent memory, or if prices are too high.

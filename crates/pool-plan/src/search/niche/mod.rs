@@ -35,8 +35,8 @@ use crate::random::Random;
 const FIRST_DEAD_ENDS: f64 = 200.0;
 /// The number of dead ends between two restarts grows by this factor.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts before the weights are reset. By then, the weights may have led the
-/// search away from all plans that fit.
+/// The number of restarts before the weights are reset. After many restarts, the weights may have
+/// led the search away from all plans that fit.
 const MEMORY: usize = 64;
 /// The number of dead ends before the first restart grows by this factor each time the weights are
 /// reset.
