@@ -217,7 +217,8 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // is not necessarily valid for its new type. Callers pass it only to views that do not use it.
+    // is not necessarily valid for its new type. Callers pass the converted slot only to views that
+    // do not use it.
     unsafe { transmute_copy(&slot) }
 }
 
@@ -326,8 +327,8 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 ///
 /// # Safety
 ///
-/// The adaptor's views must ignore their [`SlotRef`]. Its methods must accept parts of blocks, as
-/// [`StackedBackend`] requires.
+/// The adaptor's views must ignore their [`SlotRef`], and its methods must accept parts of blocks,
+/// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
 // SAFETY: the inner backend provides the blocks, and the adaptor meets all other requirements of

@@ -1,5 +1,5 @@
 //! A host backend with views that can arm their slot by calling `SlotRef::arm`. A device view arms
-//! its slot whenever work that the pool cannot observe uses the view. Once a view has armed its
+//! its slot whenever it is used by work that the pool cannot observe. Once a view has armed its
 //! slot, the backend records the calls to `reuse`.
 
 use std::cell::RefCell;

@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 /// A host backend that has a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe
 /// { LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger records only the calls that come from the pool. Use a leak checker to check that
+/// The ledger records only the calls that come from the pool. Use a leak detector to verify that
 /// `free` really frees the memory.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 

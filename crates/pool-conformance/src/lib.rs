@@ -62,7 +62,7 @@
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
 //! The acceptance cases themselves are also tested. The [`faulty_backends`] module contains faulty
-//! backends, each of them with one mistake. The command `cargo test -p pool-conformance --test
+//! backends that each make one mistake. The command `cargo test -p pool-conformance --test
 //! faulty_backends -- --nocapture` prints which case detected which mistake.
 
 #![allow(

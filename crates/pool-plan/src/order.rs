@@ -75,7 +75,7 @@ impl Relation<'_> {
         }
     }
 
-    /// For each operation, sets the bits of those given buffers that are allocated after the
+    /// For each operation, sets the bits of the given buffers that are allocated after the
     /// operation.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;

@@ -1,5 +1,5 @@
-//! A single acceptance case, and the code that runs it. After each case, the module checks the pool
-//! and the ledger, whatever the result.
+//! A single acceptance case, and the code that runs it. Regardless of the result, the module checks
+//! the pool and the ledger after each case.
 
 use std::any::Any;
 
@@ -72,8 +72,8 @@ impl<P: BackendProbe> Case<P> {
 
     /// Runs the test case with a new pool. After the test case, the ledger stops refusing
     /// allocations. Regardless of the result, the pool must remain usable after the test case, and
-    /// blocks must not be leaked or misused. If the test already makes allocations fail, a case
-    /// returns immediately if it must choose the failing allocations itself.
+    /// blocks must not be leaked or misused. A case that must choose the failing allocations itself
+    /// returns immediately if the test already makes allocations fail.
     ///
     /// # Panics
     ///

@@ -20,8 +20,8 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no such
-/// ledger, or if a sweep already makes allocations fail.
+/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no ledger
+/// that can refuse allocations, or if a sweep already makes allocations fail.
 fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }

@@ -35,7 +35,7 @@ pub(super) struct Happenings {
 }
 
 impl Happenings {
-    /// Records an event. By the time of the event, the acquire's own slot and `reentered` other
+    /// Records an event. By the time the event occurs, the acquire's own slot and `reentered` other
     /// slots have been handed out.
     pub(super) fn note<P: BackendProbe>(
         &self,

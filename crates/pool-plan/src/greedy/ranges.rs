@@ -142,8 +142,7 @@ impl FreeRange {
     }
 
     /// Considers the free addresses between the ranges passed so far and `end`. The search selects
-    /// these addresses if the bytes fit, and if the surplus is smaller than that of the best range
-    /// so far.
+    /// the free addresses if the bytes fit there with less surplus than in the best range so far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {

@@ -44,7 +44,7 @@ pub(super) struct Conflicted<'a> {
     pub(super) neighbours: Neighbours<'a>,
 }
 
-/// A plan from which some items have been removed, and the removed items to be put back.
+/// A plan from which some items have been removed, along with the items to put back.
 #[derive(Debug)]
 pub(super) struct Repair<'a> {
     problem: Conflicted<'a>,
