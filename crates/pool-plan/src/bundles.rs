@@ -125,8 +125,8 @@ impl Bundles {
     /// places both nodes at the same offset.
     // Uncounted: the loop needs no counter because the caller, `Bundles::of`, counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // Each entry contains a time, the node's size, a flag, and the node's index. The flag is
-        // `true` if the node begins at that time.
+        // Each entry of `edges` contains a time, the node's size, a flag, and the node's index. The
+        // flag is `true` if the node begins at that time.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];

@@ -1,5 +1,5 @@
-//! The names of the faulty backends' mistakes. A mistake is a value rather than a type so that the
-//! test cases are compiled only once for all faulty backends with the same inner backend.
+//! The names of the faulty backends' mistakes. A mistake is a value rather than a type so that all
+//! faulty backends with the same inner backend share one compilation of the test cases.
 
 use std::fmt;
 

@@ -22,7 +22,7 @@ pub(super) struct SlotContents {
     /// The offset from the start of the block to the end of the marked bytes. A read that returns
     /// recycled contents resets this offset to 0.
     marked: usize,
-    /// The marked bytes that a read has zeroed and that have not been written again since.
+    /// The marked bytes that a read has zeroed and that no write has changed since then.
     zeroed: Range<usize>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Remains {
 }
 
 impl Contents {
-    /// Creates an empty record for pools with slots or for pools with a stack.
+    /// Creates empty expected contents for pools with slots or for pools with a stack.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }

@@ -29,8 +29,7 @@ const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// The maximum number of times that a scope is opened in succession.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The maximum number of acquires in a burst. The maximum number of acquires in a burst exceeds the
-/// number of slots in one slot table.
+/// The maximum number of acquires in a burst, which exceeds the number of slots in one slot table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Generates lexical programs. If `refusals` is `true`, some allocations fail.

@@ -68,11 +68,11 @@ impl HappensBeforeProblem {
     /// last use.
     ///
     /// If `is_needed` returns `false` before the exact bound is found, the result may be lower than
-    /// that bound. If the computation stops early, the result is based on the total size of the
-    /// buffers that are live at the same time in one order of the operations. The total also
-    /// includes the sizes of other buffers that are unordered relative to those live buffers.
-    /// `lifetimes` contains the buffers' lifetimes for one order of the operations. If two buffers
-    /// are live at the same time in some order, neither of them precedes the other.
+    /// that bound. If the computation stops early, the result is based on the buffers that are live
+    /// at the same time in one order of the operations. The total also includes the sizes of other
+    /// buffers that are unordered relative to those live buffers. `lifetimes` contains the buffers'
+    /// lifetimes for one order of the operations. If two buffers are live at the same time in some
+    /// order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

@@ -3,10 +3,10 @@
 //!
 //! Every buffer that has already been placed starts no later than the new buffer. A new buffer can
 //! therefore overlap only buffers that are live at its start. The placer therefore tracks only the
-//! ranges that are free at one point in time, whereas a placer for other orders must track them at
-//! all times. Placing by start is the fastest planning method, provided that gaps count as live and
-//! fixed offsets count as occupied at all times. A plan that is computed in order of start may use
-//! more memory than necessary.
+//! ranges that are free at one point in time. Placers for other orders must track the free ranges
+//! at all times. Placing by start is the fastest planning method, provided that gaps count as live
+//! and fixed offsets count as occupied at all times. A plan that is computed in order of start may
+//! use more memory than necessary.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

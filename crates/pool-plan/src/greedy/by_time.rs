@@ -97,7 +97,7 @@ impl Placer for TimelinePlacer<'_> {
 }
 
 // Uncounted: the loop needs no counter because the function reads the spans of only one item. The
-// preceding query has already counted the vertices above these spans.
+// preceding query has already counted these spans.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

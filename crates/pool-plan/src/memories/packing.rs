@@ -56,8 +56,8 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // Packing needs its own monitor because the caller's monitor reports the peak and bound for
-        // all memories. If the caller stops the planner, no further memory is packed.
+        // Packing needs its own monitor because the caller's monitor reports on the plan for all
+        // memories. If the caller stops the planner, no further memory is packed.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();
