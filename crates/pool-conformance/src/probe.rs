@@ -88,9 +88,10 @@ pub trait BackendProbe: 'static {
     }
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
-    /// counterpart of [`write_later`](Self::write_later). The function that is returned may be
-    /// called after the view has been dropped. The returned function yields the view's contents
-    /// after all previously enqueued work. Work that is enqueued later does not affect the result.
+    /// counterpart of [`write_later`](Self::write_later). The returned function may be called even
+    /// after the view has been dropped. The returned function yields the contents that the view has
+    /// after all previously enqueued work has run. Work that is enqueued later does not affect the
+    /// result.
     fn read_later<T: Element>(&self, view: &ViewRef<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
