@@ -1,6 +1,6 @@
 //! Test cases for allocations refused by the ledger. A refused acquire must return an error that
 //! contains the requested and reserved sizes, and must not consume a slot. If freeing idle blocks
-//! makes enough room, the acquire must succeed. The test cases do nothing during a sweep, because
+//! makes enough room, the acquire must succeed. The test cases do nothing during a sweep because
 //! the sweep itself decides which allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
@@ -20,14 +20,14 @@ pub(super) fn cases<P: BackendProbe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no such
-/// ledger, or if a sweep already makes allocations fail.
+/// Returns the ledger that can refuse allocations. Returns `None` if the probe provides no ledger
+/// that can refuse allocations, or if a sweep already makes allocations fail.
 fn ledger<'p, P: BackendProbe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// The length of an array that does not fit in the slot's current block and therefore requires an
-/// allocation.
+/// The length of an array that does not fit in the slot's current block and therefore requires a
+/// new allocation.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
