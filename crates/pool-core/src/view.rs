@@ -207,8 +207,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
 /// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`. A
 /// `for<'a>` bound on the type would then force every view to be `'static`. The `Bound` parameter
-/// is always `&'a Self`. The parameter restricts the trait bound to lifetimes during which the view
-/// exists.
+/// is always `&'a Self`. The parameter limits the trait bound to lifetimes that do not outlast the
+/// view.
 ///
 /// A view cannot be used while it is lent:
 ///

@@ -100,8 +100,8 @@ impl CopyCompletion {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
-    /// is now being captured.
+    /// [`CudaError::Capturing`] if the copy's stream is now being captured and an event therefore
+    /// could not be recorded after the copy.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());

@@ -118,8 +118,8 @@ impl PageLocked {
     /// # Errors
     ///
     /// Returns the driver's error if the copies or earlier work failed. Returns
-    /// [`CudaError::Capturing`] if no event could be recorded after the copy and the copy's stream
-    /// is now being captured.
+    /// [`CudaError::Capturing`] if the copy's stream is now being captured and an event therefore
+    /// could not be recorded after the copy.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());

@@ -205,7 +205,7 @@ pub enum PlanError {
         what: &'static str,
     },
     /// A buffer refers to a memory that is not part of the problem.
-    #[error("buffer {id} refers to an unknown memory: there is no memory {memory}")]
+    #[error("buffer {id} refers to memory {memory}, which does not exist")]
     UnknownMemory {
         /// The buffer's name.
         id: String,

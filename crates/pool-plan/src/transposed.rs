@@ -48,7 +48,7 @@ fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     }
 }
 
-/// Mirrors the bits in the rows of one part and the columns of the other part, in both directions.
+/// Copies the bits in one part's rows to the other part's columns, and vice versa.
 fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     if one.squares().max(other.squares()) > SQUARES_TOGETHER {
         let (mut one, mut two) = one.halves();

@@ -83,7 +83,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
         // view.
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
-        // SAFETY: all `length` elements are written.
+        // SAFETY: all `length` elements have been written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 

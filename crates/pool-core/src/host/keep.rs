@@ -1,4 +1,4 @@
-//! Implements methods that keep an inner scope's array by moving the array's block to the outer
+//! Implements methods that let an array outlive its inner scope by moving its block to the outer
 //! scope's next slot.
 
 use core::ptr::NonNull;

@@ -11,7 +11,7 @@ pub(crate) struct Slot<B: PoolBackend> {
     pub(super) advertised: usize,
 }
 
-/// A slot's cold words, which only cold code reads.
+/// The rarely used words of a slot, which only the slow path reads.
 pub(super) struct Record {
     /// The size of the slot's block in bytes, or 0 if the slot has no block.
     pub(super) real: usize,

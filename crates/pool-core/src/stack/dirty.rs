@@ -66,7 +66,7 @@ impl DirtyRanges {
         self.merge_surplus(range);
     }
 
-    /// Moves all dirty bytes of a range to another list.
+    /// Moves every dirty byte range within the given range to another list.
     pub(super) fn move_to(&self, other: &Self, range: &Range<usize>) {
         while let Some(part) = self.first_in(range) {
             self.remove(&part);

@@ -171,7 +171,7 @@ impl Unit {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Creates the unit with the given 1, 2, or 4 bytes.
+    /// Creates a unit from the given bytes. Their number must be 1, 2, or 4.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),

@@ -181,7 +181,7 @@ pub enum GraphMemoryError<E> {
     #[error(
         "the capture forks to another stream, but its arena has rewound {rewinds} times, so two \
          streams could use the same bytes at once: discard the capture, and use an arena with the \
-         policy Monotone or Planned"
+         Monotone or Planned policy"
     )]
     ForkedCapture {
         /// The number of times that the arena has moved its offset back.

@@ -57,8 +57,8 @@ impl<'a> Ranker<'a> {
     }
 
     /// Returns a heuristic's order after changing each key randomly by up to half of `noise` in
-    /// either direction. If `failures` are given, the heuristic treats the sections with the most
-    /// failures as the most crowded sections.
+    /// either direction. If `failures` is given, the heuristic treats the sections with the most
+    /// failures as the most crowded.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,

@@ -108,7 +108,7 @@ impl<'a> State<'a> {
         self.unplaced.is_crossed(boundary)
     }
 
-    /// Returns `true` if the empty plan may lead to a plan within the capacity.
+    /// Returns `true` if the empty plan might be extended to a plan that fits within the capacity.
     // Uncounted: the loop needs no counter because the function makes only one pass over the
     // instance. An instance contains up to 4,000,000 pairs of conflicting items.
     pub(super) fn is_possible(&self) -> bool {
