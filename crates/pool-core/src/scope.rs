@@ -65,10 +65,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
 ///   vector swaps its block with an idle slot's block. A vector that was created without capacity
 ///   does not use its slot's block until the first push. The first push hands out the block in the
-///   same way as an acquire does. Once its inner scope has ended, [`keep`](Scope::keep) swaps
-///   blocks in the same way as a growing vector does. The closure passed to `keep` must be generic
-///   over the inner scope's lifetime. Therefore, only the array that the closure returns can
-///   outlive the inner scope.
+///   same way as an acquire does. After the inner scope ends, [`keep`](Scope::keep) swaps the block
+///   with an idle slot's block, just as a growing vector does. The closure passed to `keep` must
+///   be generic over the inner scope's lifetime. Therefore, only the array that the closure
+///   returns can outlive the inner scope.
 /// - The memory of a box or an allocator, like the memory of a view, is below the scope's cursor.
 ///   Memory freed by an allocator's collections is reused only by that allocator, and only at the
 ///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.

@@ -55,7 +55,7 @@ pub fn is_capture_under_way() -> bool {
     under_way().captures > 0
 }
 
-/// Represents a wait for all work in a context. While this value exists, no session begins a
+/// Represents a wait for all work in a context. While this value exists, no session can begin a
 /// capture.
 #[derive(Debug)]
 pub(crate) struct ContextWait(());

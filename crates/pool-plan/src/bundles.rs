@@ -17,7 +17,7 @@ use crate::work::Watch;
 /// passes process only a few items.
 const MOST_PASSES: usize = 24;
 /// The maximum number of items for which bundles are formed. For a problem of this size, one pass
-/// and the bundles' first plan take a few milliseconds.
+/// and the initial planning of the bundles together take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The index that stands for "no bundle".
 const NONE: u32 = u32::MAX;

@@ -210,8 +210,8 @@ pub enum WgpuError {
     },
     /// The element type requires a feature that was not enabled when the device was opened.
     #[error(
-        "the device lacks the feature {feature}, which kernels with elements of type {element} \
-         require: request the feature when you open the device"
+        "kernels with elements of type {element} require the device feature {feature}, which is \
+         not enabled: request it when you open the device"
     )]
     MissingFeature {
         /// The element type's name.

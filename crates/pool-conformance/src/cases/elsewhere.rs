@@ -94,8 +94,8 @@ fn other_slots<P: BackendProbe>(world: &World<'_, P>, pool: &mut Pool<P::Backend
     Ok(())
 }
 
-/// Checks pools whose `ArmingBackend` wraps the tested backend. An `ArmingBackend`'s views arm
-/// their slots even if the tested backend's views do not.
+/// Tests pools that wrap the backend under test in an `ArmingBackend`. An `ArmingBackend`'s views
+/// arm their slots even if the tested backend's views do not.
 fn ordered_once<P: BackendProbe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {

@@ -1,7 +1,7 @@
 //! Test cases for allocations refused by the ledger. A refused acquire must return an error that
 //! contains the requested and reserved sizes, and must not consume a slot. If freeing idle blocks
-//! makes enough room, the acquire must succeed. The test cases do nothing during a sweep because
-//! the sweep itself decides which allocations fail.
+//! makes enough room, the acquire must succeed. During a sweep, the test cases inject no failures
+//! of their own. The sweep decides which allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
 

@@ -1,5 +1,5 @@
-//! Faulty backends for host memory. Each faulty backend with host memory wraps either the heap
-//! backend or the toy backend with a ledger. A backend whose views are slices can make the same
+//! Faulty backends for host memory. Each faulty backend with host memory adds a ledger and wraps
+//! either the heap backend or the toy backend. A backend whose views are slices can make the same
 //! mistakes as a backend with a queue. No faulty backend with host memory accesses memory outside
 //! its blocks.
 

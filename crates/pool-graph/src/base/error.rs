@@ -103,7 +103,7 @@ pub enum GraphMemoryError<E> {
     },
     /// The block belongs to a different pool.
     #[error(
-        "the block belongs to pool {made_by}, but a method of pool {pool} was called: use the \
+        "the block belongs to pool {made_by}, but was passed to a method of pool {pool}: use the \
          block only with its own pool"
     )]
     UnknownBlock {

@@ -372,8 +372,9 @@ pub enum CaptureError {
     },
     /// The argument belongs to another capture, or the new elements have the wrong length.
     #[error(
-        "host argument {asked} belongs to a different capture or has a different length: use one \
-         of the {arguments} host arguments from the capture that produced this graph"
+        "host argument {asked} belongs to another capture or has the wrong length: use one of the \
+         {arguments} host arguments from the capture that produced this graph, with its original \
+         length"
     )]
     NoSuchArgument {
         /// The index of the requested argument, counted from 0.

@@ -49,7 +49,7 @@ struct Registry {
 #[derive(Clone, Copy)]
 struct SessionStream {
     stream: Key,
-    /// `true` after the stream's earlier work has completed.
+    /// `true` once all work previously enqueued on the stream has completed.
     is_settled: bool,
 }
 

@@ -22,8 +22,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk if the pool had no
-    /// maximum. The chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk if it had no size
+    /// limit. The chunk itself may be smaller.
     pub(super) wanted: u64,
     /// The chunk's position in the order in which chunks were added.
     age: u64,

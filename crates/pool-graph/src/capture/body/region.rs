@@ -211,8 +211,8 @@ fn list(use_groups: &mut Vec<UseGroup>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the last nodes that use the region. If the use added no nodes, this method changes
-    /// nothing.
+    /// Records which nodes are the last to use the region. If the use added no nodes, this method
+    /// changes nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();
