@@ -63,10 +63,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// ## Order
 ///
 /// Each pool belongs to one work queue, which can be a thread's sequence of calls, a stream, or an
-/// ordered encoder. Work that is enqueued through a view may run later, even after the view's scope
-/// has ended. A pool may hand out a block again as soon as the block's scope ends, even if work on
-/// the block is still pending. For each block, the following must therefore hold on the pool's
-/// queue:
+/// ordered encoder. Work that is enqueued through a view might run later, even after the view's
+/// scope has ended. A pool can hand out a block again as soon as the block's scope ends, even if
+/// work on the block is still pending. For each block, the following must therefore hold on the
+/// pool's queue:
 ///
 /// - [`set_bytes`](Self::set_bytes), [`fill`](Self::fill), and
 ///   [`copy_from_host`](Self::copy_from_host) write *after* all work (including reads) that was
@@ -90,13 +90,13 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
 /// - No method may retain a reference to the context after it returns. A view may access the
-///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
-///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
-///   run user code (an allocator's hooks, a driver's callbacks, or a log subscriber), and that code
-///   may use the same pool. If user code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`]. If user code calls `trim`, `compact`, or `sample_lengths`, the call
-///   does nothing. While user code runs, a backend must not hold a lock or a borrow that its own
-///   views also need.
+///   context through its [`SlotRef`] until `'s` ends. A method may clone any `Rc` or `Arc` in the
+///   context. No method may call back into the pool that called it. Methods can run user code (an
+///   allocator's hooks, a driver's callbacks, or a log subscriber), and that code might use the
+///   same pool. If user code calls an acquire method, the call fails with [`PoolError::Reentered`].
+///   If user code calls `trim`, `compact`, or `sample_lengths` during one of the pool's operations,
+///   the call has no effect. While user code runs, a backend must not hold a lock or a borrow that
+///   its own views also need.
 ///
 /// # Opaque memory
 ///
@@ -108,14 +108,14 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// must stay valid for as long as any view may use the entry. If table entries live as long as the
 /// context, a bug in the backend can cause wrong results but not a use-after-free.
 ///
-/// - Views find the context through their [`SlotRef`] or through the table entry.
+/// - Views find the context through their [`SlotRef`] or through their block's table entry.
 /// - Blocks that are not addresses still have *identities*. Tests and diagnostics use these
 ///   identities to distinguish the bytes of different blocks. Like addresses, identities assign a
 ///   unique number to each byte of every block. The ranges of two blocks never overlap, and each
 ///   range begins at a multiple of `ALIGN`. If blocks are not addresses, `ALIGN` applies only to
 ///   their identities. `ALIGN` says nothing about the alignment that the system requires for
 ///   offsets within an opaque block.
-/// - If a handle outlives the view that returned it, the handle's memory may already belong to
+/// - If a handle outlives the view that returned it, the handle's memory might already belong to
 ///   another array. A view should therefore return only handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
@@ -139,7 +139,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         + for<'a> LendView<'a, Same = Self::ViewRef<'a, T>, Shared = Self::ViewRef<'a, T>>
         + Copy;
 
-    /// The data that a backend stores with a cached dynamic shape, such as a header or a device
+    /// The data that a backend attaches to a cached dynamic shape, such as a header or a device
     /// copy of the dimensions and strides. A descriptor is dropped when its shape is evicted from
     /// the cache or when the slot's block is replaced.
     type Descriptor: Default + 'static;
@@ -190,16 +190,16 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the backend's own error if the block cannot be allocated. After an error, the pool
-    /// frees its idle blocks and retries the allocation once. A backend must report every failure
-    /// and must never return a smaller block or a different kind of memory.
+    /// Returns the backend's own error if the block cannot be allocated. If an allocation fails,
+    /// the pool frees its idle blocks and retries the allocation once. A backend must report every
+    /// failure and must never return a smaller block or a different kind of memory.
     fn allocate(
         context: &Self::Context,
         bytes: usize,
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Frees a block after all work enqueued on it has finished. `free` may either wait for the
+    /// Frees a block once all work enqueued on it has finished. `free` may either wait for the
     /// enqueued work to finish or enqueue the free operation after that work. `free` must never
     /// unwind, because its callers cannot handle a panic.
     ///
@@ -211,7 +211,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again. This method is for backends whose
-    /// [`free`](Self::free) may return before the memory becomes available. A pool calls this
+    /// [`free`](Self::free) might return before the memory becomes available. A pool calls this
     /// method at the end of `trim`, `compact`, and `clear`, after freeing its idle blocks. A pool
     /// also calls this method before its last attempt to allocate a block. `settle` must not
     /// unwind. Once a pool has reached its steady state, it never calls `settle`.
@@ -224,9 +224,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The block must stay allocated for `'s`, and no other view of the block may be used during
-    /// that time. The block must hold at least `length` elements of `T` that are initialized and
-    /// valid. `slot` must be the slot that holds the block.
+    /// The block must stay allocated throughout `'s`, and no other view of the block may be used
+    /// until `'s` ends. The block must hold at least `length` elements of `T` that are initialized
+    /// and valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
@@ -372,7 +372,7 @@ pub struct LooseBlock<K> {
     pub(crate) block: K,
     /// The number of bytes allocated for the block, or 0 if there is no block.
     pub(crate) bytes: usize,
-    /// The number of bytes at the start of the block that may be uninitialized.
+    /// The number of bytes at the start of the block that might be uninitialized.
     pub(crate) uninitialised: usize,
 }
 
@@ -420,15 +420,15 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory that was reserved for one array in a pool with backend `B`.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough to be returned
-/// in registers by a cold function.
+/// Reserved memory together with its cached shape. A `MemoryAndShape` is small enough that a cold
+/// function can return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// Specifies how the elements of newly acquired memory are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// The elements may be read before they are written. The memory must therefore be initialized,
-    /// but may contain data from an earlier use.
+    /// The elements might be read before they are written. The memory must therefore be
+    /// initialized, but may contain data from an earlier use.
     Read,
     /// The elements are written before they are read, or they are handed out as possibly
     /// uninitialized memory.
@@ -550,9 +550,9 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a scope that has `active` arrays below its cursor.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns the sum of `none` and those of the pool's statistics that any thread may read. The
-    /// pool must be live. The returned statistics do not include the configuration, the device, or
-    /// the live bytes.
+    /// Returns the sum of `none` and the pool statistics that any thread may read. The pool must be
+    /// live. The returned statistics do not include the configuration, the device, or the live
+    /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
     /// Resets the peak values in the statistics. This method is called when a pool is cleared.
@@ -879,7 +879,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// The panicking version of [`prepare_shape`](Self::prepare_shape) for elements that may be
+    /// The panicking version of [`prepare_shape`](Self::prepare_shape) for elements that might be
     /// read before they are written.
     ///
     /// # Panics
@@ -920,7 +920,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// memory that the cursor most recently moved past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the array's first `length` elements may become uninitialized after this call.
+    /// Records that the array's first `length` elements might become uninitialized after this call.
     ///
     /// # Safety
     ///

@@ -116,7 +116,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block. Creating a view of the block requires this slot.
+    /// The slot that holds the block. A view of the block can be created only through this slot.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,
@@ -124,7 +124,7 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
     pub length: usize,
     /// The array's shape and strides.
     pub shape: DynamicShape<'s>,
-    /// The data that the backend stores with the cached shape.
+    /// The data that the backend attaches to the cached shape.
     pub descriptor: &'s mut B::Descriptor,
 }
 

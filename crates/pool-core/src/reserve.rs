@@ -77,8 +77,8 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 }
 
 /// Acquires a lock or a borrow that gives access to a list. The function first allocates the memory
-/// that the caller's next operation on the list needs. If other threads use that memory before the
-/// lock is acquired, the function allocates more.
+/// that the caller's next operation on the list needs. If other threads use up the allocated memory
+/// before the lock is acquired, the function allocates more.
 ///
 /// ```
 /// use std::cell::RefCell;

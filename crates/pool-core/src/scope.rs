@@ -1,6 +1,6 @@
 //! Defines the lexical scope, which is a one-word handle that is passed by value. A scope's single
-//! word stores the position of the next slot. An outer scope's position is also the checkpoint to
-//! which it returns when an inner scope ends.
+//! word stores the position of the next slot. When an inner scope ends, the outer scope's position
+//! serves as the checkpoint to return to.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -20,7 +20,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// is no cleanup that a panic, `?`, an early return, or `mem::forget` could skip.
 ///
 /// An acquired array borrows from the pool or the outer scope rather than from the scope value. A
-/// view may therefore outlive the scope value, but the pool or the outer scope stays borrowed for
+/// view can therefore outlive the scope value, but the pool or the outer scope stays borrowed for
 /// as long as the view is alive.
 ///
 /// ```
@@ -52,23 +52,23 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
 ///   and no view of plain data can make their bytes uninitialized. The host may write values of
-///   other types (which may contain padding or pointers) to a slot. Before the host writes a value
-///   of another type, the pool records how many bytes of the slot may become uninitialized. The
-///   pool zeroes all bytes that may be uninitialized before it next hands out the slot with
+///   other types (which might contain padding or pointers) to a slot. Before the host writes a
+///   value of another type, the pool records how many bytes of the slot might become uninitialized.
+///   The pool zeroes all bytes that might be uninitialized before it next hands out the slot with
 ///   recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
 ///   once. Closures and backend writes run only after the cursor has moved past the slot. User code
-///   (an allocator hook, a `tracing` subscriber, or the backend) may run while a slot is reserved
-///   and may have access to the same scope. While user code runs, the pool is marked as busy, and
+///   (an allocator hook, a `tracing` subscriber, or the backend) might run while a slot is reserved
+///   and might have access to the same scope. While user code runs, the pool is marked as busy, and
 ///   its next slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim`
 ///   free nothing.
 /// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing
 ///   vector swaps its block with an idle slot's block. A vector that was created without capacity
-///   does not use its slot's block until the first push. The first push hands out the block in the
-///   same way as an acquire does. After the inner scope ends, [`keep`](Scope::keep) swaps the block
-///   with an idle slot's block, just as a growing vector does. The closure passed to `keep` must
-///   be generic over the inner scope's lifetime. Therefore, only the array that the closure
-///   returns can outlive the inner scope.
+///   does not use its slot's block until the first push. The first push hands out the block just as
+///   an acquire does. After the inner scope ends, [`keep`](Scope::keep) swaps the block with an
+///   idle slot's block, just as a growing vector does. The closure passed to `keep` must be generic
+///   over the inner scope's lifetime. Therefore, only the array that the closure returns can
+///   outlive the inner scope.
 /// - The memory of a box or an allocator, like the memory of a view, is below the scope's cursor.
 ///   Memory freed by an allocator's collections is reused only by that allocator, and only at the
 ///   end of its chunk. The scope's cursor never moves back over an allocator's chunk.

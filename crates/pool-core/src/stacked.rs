@@ -10,8 +10,8 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// A backend that stores the arrays of `B` in the [`Stack`] layout. Its pools hold only slightly
-/// more memory than their peak live bytes.
+/// A backend that stores the arrays of `B` in the [`Stack`] layout. Pools of this backend hold only
+/// slightly more memory than their peak live bytes.
 ///
 /// A pool of `B` holds a separate block for each array in a pass. Each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which

@@ -26,8 +26,8 @@ pub struct PoolStats {
     /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
     /// measurement. The measurement does not count arrays that were handed out before it was
-    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
-    /// reached their peaks at different times. The sum is `None` if any of the pools has not
+    /// enabled. For several pools, the value is the sum of their peaks, although the pools might
+    /// have reached their peaks at different times. The sum is `None` if any of the pools has not
     /// measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size in bytes of blocks that were leaked because the backend's `reuse` method

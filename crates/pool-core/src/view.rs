@@ -186,7 +186,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view into this view. The other view may belong to another
+    /// Copies the elements of another view into this view. The other view can belong to another
     /// pool. The copy runs after all work that was previously enqueued on the source view.
     ///
     /// If the source outlives this view, generic code should pass a [loan](LendView::as_view) of

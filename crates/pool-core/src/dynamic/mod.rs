@@ -313,7 +313,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
         // SAFETY: the pool is borrowed exclusively. The scope acquires only slot `active` and later
-        // slots, so only the handles access earlier slots.
+        // slots, so only the handles can access earlier slots.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
@@ -338,7 +338,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The cursor is moved again because the memory at its position may have been freed.
+        // The cursor is moved again because the memory at its position might have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released

@@ -41,9 +41,9 @@ pub struct FixedVec<'s, T> {
     /// for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer rather than a reference because a [`PoolVec`](super::PoolVec)
-    /// replaces the vector's memory. A reference would be incorrect because the vector can be
-    /// passed to a function by value. With a reference field, a function that takes the vector by
-    /// value would assert that no other pointer accesses the memory until the function returns.
+    /// replaces the vector's memory. A reference would be unsound because the vector can be passed
+    /// to a function by value. With a reference field, a function that takes the vector by value
+    /// would assert that no other pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
     /// The number of initialized elements at the start of the memory.
     length: usize,

@@ -33,8 +33,8 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The return type of the `try_` acquire methods for elements that the host writes. By default, the
-/// result contains a slice. If `S` is a list of axis lengths, the result contains an array.
+/// The return type of the `try_` acquire methods for elements that the host writes. The result
+/// contains a slice by default, or an array if `S` is a list of axis lengths.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

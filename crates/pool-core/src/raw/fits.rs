@@ -52,18 +52,17 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Returns the number of elements of `T` that a block must be able to hold to guarantee room for
-/// `length` aligned elements. The elements start at the first address in the block that is aligned
-/// for `T`. One additional element suffices, because an element whose alignment exceeds `align` is
-/// at least as large as the gap before the first aligned address. `align` is the alignment of
-/// blocks.
+/// Returns how many elements of `T` a block must hold to guarantee room for `length` aligned
+/// elements. The elements start at the first address in the block that is aligned for `T`. One
+/// additional element suffices, because an element whose alignment exceeds `align` is at least as
+/// large as the gap before the first aligned address. `align` is the alignment of blocks.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
         return length;
     }
-    // If the addition saturates, the elements do not fit in any block, with or without the
-    // additional element.
+    // If the length saturates, the elements do not fit in any block, with or without the additional
+    // element.
     length.saturating_add(1)
 }
 

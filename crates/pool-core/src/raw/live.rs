@@ -56,7 +56,7 @@ impl LiveBytes {
     /// The error contains the number of bytes that the host could not allocate. If an error is
     /// returned, nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
-        // The vector is moved out of its cell because the allocator may run code that reads the
+        // The vector is moved out of its cell because the allocator might run code that reads the
         // pool's statistics.
         let mut ends = self.ends.take();
         ends.truncate(number);

@@ -32,8 +32,8 @@
 //!
 //!    A vector that was acquired without capacity owns its slot but uses no bytes of the slot's
 //!    block. No view of the block exists until the vector's first use, when the block is handed
-//!    out. Until the block is handed out, it may be grown, freed, and swapped like the block of an
-//!    idle slot.
+//!    out. Until the block is handed out, the pool can grow, free, or swap it, just like the block
+//!    of an idle slot.
 //!
 //!    **Only `hand_out` hands out a block**. The hot path is the only exception to this rule. The
 //!    hot path hands out a block only if the slot advertises the block's capacity. A slot that
@@ -52,24 +52,26 @@
 //!    the slot's shape set.
 //!
 //! 9. **While user code runs inside an operation, no memory of the pool can be acquired or freed**.
-//!    The user code may hold a `&Scope` (leaked pools allow `'static` scopes), a view, a `SlotRef`,
-//!    or a `Handles` value alongside a scope. User code may also call the methods of these values.
+//!    The user code might hold a `&Scope` (leaked pools allow `'static` scopes), a view, a
+//!    `SlotRef`, or a `Handles` value alongside a scope. User code may also call the methods of
+//!    these values.
 //!
 //!    The pool is marked as busy (see the `busy` module), and the slot at its cursor advertises 0
 //!    words. The pool is marked before the operation first reads a cursor, a slot, a table list, or
 //!    a shape set. The mark is removed after the operation's last write to any of these data
 //!    structures. While the pool is busy, acquire methods call the cold function, which fails with
-//!    `PoolError::Reentered`. The `trim`, `compact`, and `sample_lengths` methods do nothing in a
-//!    busy pool, but methods that only read still succeed. The table below lists all operations
-//!    that run user code. While user code runs, the operation holds neither a lock nor a reference
-//!    to data that the pool's other methods read. Unwinding removes the mark and leaves every slot
+//!    `PoolError::Reentered`. In a busy pool, `trim`, `compact`, and `sample_lengths` have no
+//!    effect, but methods that only read still succeed. The table below lists all operations that
+//!    run user code. While user code runs, the operation holds neither a lock nor a reference to
+//!    data that the pool's other methods read. Unwinding removes the mark and leaves every slot
 //!    valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
 //!     become uninitialized, the mark in the slot's record is extended to cover the word that
-//!     contains that byte (see the `mark` module). A mark never shrinks until all marked words have
-//!     been zeroed or the slot has received a different block. A marked slot advertises 0 words,
-//!     and the cold function zeroes its marked words before the slot is handed out for reading.
+//!     contains that byte (see the `mark` module). A mark can shrink only once all marked words
+//!     have been zeroed or the slot has received a different block. A marked slot advertises 0
+//!     words, and the cold function zeroes its marked words before the slot is handed out for
+//!     reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

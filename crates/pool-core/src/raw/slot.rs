@@ -130,7 +130,7 @@ impl<B: PoolBackend> SlotRef<B> {
     /// # Safety
     ///
     /// The view that stores or will store this reference must belong to a scope that remains open
-    /// during `'s`.
+    /// throughout `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: a view's slot is not a sentinel, and the slot's pool outlives the view's scope.

@@ -27,7 +27,7 @@ pub struct State<B: PoolBackend> {
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// A flag that is set while one of this pool's operations may run user code (invariant 9).
+    /// A flag that is set while one of this pool's operations might run user code (invariant 9).
     busy: BusyMark,
     /// The address of each table's first slot. This address is also the address of the table
     /// itself.
@@ -200,7 +200,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of this pool, whose tables use `table_bytes` bytes.
+    /// Returns this pool's statistics, given that its tables occupy `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

@@ -116,8 +116,8 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If moving the block would exceed the limit, a copy of the slice may still fit within the
-        // limit.
+        // If moving the block would exceed the limit, a copy of the slice might still fit within
+        // the limit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // The slot still contains the block that `idle_block_bytes` found, because nothing has been

@@ -70,7 +70,7 @@ pub(super) fn lengthen<B: StackedBackend>(
     let count = state.with_chunks(|chunks| chunks.len());
     let longer = Chunks::longer(2 * count);
     let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // The old list is freed outside the closure because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator might run user code.
     drop(state.with_chunks(|chunks| chunks.move_to(longer)));
     Ok(())
 }

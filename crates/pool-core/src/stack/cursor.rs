@@ -359,7 +359,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         // The new memory has room for more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // The memory now belongs to the vector, so `top` is updated in the same way as in `step`.
+    // The memory now belongs to the vector, so `top` is updated just as it is in `step`.
     state.top.set(span.next);
     // SAFETY: `span.next` is the end of the memory that was just reserved.
     unsafe { cursor.set(span.next) };

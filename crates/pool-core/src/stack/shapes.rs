@@ -1,7 +1,7 @@
 //! Implements a stack's shape cache. The cache stores one set of shapes for each offset at which an
 //! array with a dynamic rank starts (invariant 9). Passes with the same lengths use the same
-//! offsets, so their shapes are in the cache. An array at a new offset uses the next idle offset's
-//! set.
+//! offsets, so their shapes are in the cache. An array at a new offset uses the set of the next
+//! idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -127,7 +127,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // The pool is marked as busy because the allocator and the backend's descriptors may run user
+    // The pool is marked as busy because the allocator and the backend's descriptors might run user
     // code.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
@@ -191,7 +191,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // The old list is freed outside the closure because the allocator may run user code.
+    // The old list is freed outside the closure because the allocator might run user code.
     drop(old);
     Ok(set)
 }

@@ -1,5 +1,5 @@
 //! Defines a list entry, which contains a pool's address and a link to the thread's next entry.
-//! Another thread may replace the pool in an entry.
+//! Another thread can replace the pool in an entry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -137,7 +137,7 @@ impl Past {
 /// A pool that its thread has taken from the list or has just created.
 ///
 /// Each method reloads the pool's address because a concurrent call to
-/// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
+/// [`ThreadLists::release`](super::ThreadLists::release) might have replaced the pool. Dropping a
 /// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
 pub struct HeldPool<B: PoolBackend> {

@@ -73,7 +73,7 @@ impl<B: PoolBackend> ThreadList<B> {
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
         // The store has release ordering, because this thread has used the next entry's pool.
-        // Another thread that reads this head may release that pool.
+        // Another thread that reads this head might release that pool.
         self.head.store(next, Ordering::Release);
         // The address of the entry's pool must be loaded after this store, as this module's
         // protocol requires.
@@ -173,7 +173,7 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// The list must have no record, or its record must have been removed from the registry.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use the
+        // The list is closed before any pool is dropped, because a backend's `free` might use the
         // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
