@@ -26,8 +26,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
 /// tests in `pool-conformance` cover queue order, failed allocations, and arrays of up to one
 /// mebibyte. The tests also track the blocks that the backend allocates and frees.
-/// `pool-conformance` also contains two good starting points for new backends: a minimal backend
-/// and a backend with a command queue.
+/// `pool-conformance` also contains two good starting points for new backends: a minimal one and
+/// one with a command queue.
 ///
 /// # Safety
 ///
@@ -77,9 +77,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) takes effect only after all previously enqueued work on the block has
 ///   finished. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
-/// - If a view was used on another queue, the pool's queue does not automatically wait for the work
-///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
-///   must make the pool's queue wait for the view's work on other queues.
+/// - The pool's queue does not automatically wait for work that uses a view on another queue. For
+///   every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse) must make the pool's
+///   queue wait for the view's work on other queues.
 ///
 /// Host memory that is accessed only through slices satisfies these ordering rules without
 /// additional work.
@@ -161,9 +161,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
-    /// [`align_block`](Self::align_block), because an element may require a larger alignment than
-    /// the backend's blocks have. For elements with a larger alignment than `ALIGN`, the pool
-    /// reserves memory for one extra element and hands out the correctly aligned part of the block.
+    /// [`align_block`](Self::align_block), because an element might require a larger alignment than
+    /// a block has. For elements with a larger alignment than `ALIGN`, the pool reserves memory for
+    /// one extra element and hands out the correctly aligned part of the block.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The placeholder block for empty slots and for views that contain no bytes. The `DANGLING`
@@ -301,7 +301,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 
     /// Copies `source` to the start of `block`, in queue order. The caller may reuse `source` as
-    /// soon as this method returns. Later writes to `source` must not change the copy.
+    /// soon as this method returns. Later writes to `source` must not affect the copy.
     ///
     /// # Errors
     ///
@@ -606,8 +606,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     type State;
 
     /// A copyable value that stores the position of a cursor. Large functions accept a position
-    /// instead of a cursor, because passing a cursor would force the compiler to store the cursor
-    /// in memory.
+    /// instead of a cursor, because a cursor passed to them would have to be stored in memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
@@ -617,8 +616,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor must not be used while the new cursor, or anything reserved through the new
-    /// cursor, is in use.
+    /// This cursor must not be used while the new one, or anything reserved through it, is in use.
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialized memory for `length` elements of `T` without moving the cursor. Every
@@ -666,7 +664,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
     /// Returns acquired memory to the pool by moving the cursor back. If other memory has been
-    /// acquired since `taken`, this method does nothing, and `taken` stays in use.
+    /// acquired since `taken`, this method has no effect, and `taken` stays in use.
     ///
     /// # Safety
     ///
@@ -757,9 +755,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Installs `spare` in place of the block that [`idle_block_bytes`](Self::idle_block_bytes)
-    /// found, and returns the old block. If no idle block contains `address`, the method drops
-    /// `spare` and returns `None`.
+    /// Replaces the block that [`idle_block_bytes`](Self::idle_block_bytes) found with `spare`, and
+    /// returns the old block. If no idle block contains `address`, the method drops `spare` and
+    /// returns `None`.
     ///
     /// # Safety
     ///
@@ -862,9 +860,9 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// Reserves memory for an array of dynamic rank and stores its shape. This method is called
-    /// after [`fitting_shape`](Self::fitting_shape) has returned `None`. The method rejects invalid
-    /// lengths, reserves memory, and stores the shape if it is not yet cached.
+    /// Reserves memory for an array of dynamic rank and stores its shape. Callers use this method
+    /// only if [`fitting_shape`](Self::fitting_shape) has returned `None`. The method rejects
+    /// invalid lengths, reserves memory, and stores the shape if it is not yet cached.
     ///
     /// # Errors
     ///

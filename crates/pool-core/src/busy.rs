@@ -5,7 +5,7 @@
 
 use core::cell::Cell;
 
-/// `true` while the pool is marked as busy.
+/// `true` while the pool is busy.
 pub(crate) struct BusyMark(Cell<bool>);
 
 impl BusyMark {

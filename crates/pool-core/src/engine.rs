@@ -334,9 +334,9 @@ impl Engine for &[usize] {
     }
 }
 
-/// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
-/// calling the cold function. Returns `None` if the array does not fit into the slot, or if the
-/// lengths are invalid or need a further check.
+/// Returns the slot at `place` and the number of elements in an array of a fixed rank. The function
+/// does not call the cold function. Returns `None` if the array does not fit into the slot, or if
+/// the lengths are invalid or need a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,

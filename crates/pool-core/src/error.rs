@@ -374,8 +374,8 @@ impl Error for ConfigError {}
 /// Formats an error and all of its sources on one line, separated by colons.
 ///
 /// [`Display`](fmt::Display) prints only the error's own message. Methods whose names do not start
-/// with `try_` panic with the text from `error_chain`. Programs should show this text to their
-/// users.
+/// with `try_` panic with the text from `error_chain`. Programs should show the text from
+/// `error_chain` to their users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};

@@ -56,8 +56,8 @@ use crate::pool::Pool;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the most recently added idle pool, or null if the list is empty, or [`CLOSED`]
-    /// if the list is closed.
+    /// The root of the most recently added idle pool. It is null if the list is empty and
+    /// [`CLOSED`] if the list is closed.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }

@@ -36,8 +36,8 @@ pub trait Reserve {
     /// Returns [`NoHostMemory`] if the host cannot provide the memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves the contents to the new memory if the new memory is larger than the old memory. The
-    /// old memory stays in `spare` so that the caller can free it.
+    /// Moves the contents to the new memory if it is larger than the old memory. The old memory
+    /// stays in `spare` so that the caller can free it.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 

@@ -41,8 +41,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - A slot's memory is handed out only when a cursor moves past the slot. Scopes implement neither
-///   `Clone` nor `Default`. A cursor can move back past only one slot, the most recently acquired
-///   one, and only if that slot could not be filled and has no view.
+///   `Clone` nor `Default`. A cursor can move back only past the most recently acquired slot, and
+///   only if that slot could not be filled and has no view.
 /// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
@@ -147,7 +147,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Frees the blocks of all slots except those that this scope and its enclosing scopes have
     /// handed out. In a stack, the method frees all chunks that follow this scope's chunk. The
     /// method also returns the unused pages of this scope's chunk to the system (see
-    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method does nothing if it is
+    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). This method has no effect if it is
     /// called during another operation on the same pool (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
@@ -158,14 +158,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// sizes of the new blocks are based on the lengths requested since the previous call to
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled yet,
     /// this method replaces no blocks and only starts sampling (see [`Compaction`]). This method
-    /// does nothing if it is called during another operation on the same pool.
+    /// has no effect if it is called during another operation on the same pool.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
     /// Starts sampling the lengths that acquires request. A later call to
-    /// [`compact`](Self::compact) uses the samples. This method does nothing if it is called during
-    /// another operation on the same pool.
+    /// [`compact`](Self::compact) uses the samples. This method has no effect if it is called
+    /// during another operation on the same pool.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

@@ -116,8 +116,8 @@ pub enum BlockOf<Block> {
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
 /// - [`block_at`](Self::block_at) may receive an address inside an allocated block. The address has
-///   the provenance of the block's own address. In this case, the method must return a block that
-///   ends where the allocated block ends. Every method of the backend except
+///   the provenance of the block's own address. For such an address, the method must return a block
+///   that ends where the allocated block ends. Every method of the backend except
 ///   [`free`](PoolBackend::free) must accept a block that `block_at` returned. Given the address of
 ///   an allocated block, `block_at` must return that block itself. `free` accepts this block.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every

@@ -177,10 +177,10 @@ pub struct ReleaseReport {
     pub bytes: usize,
     /// The number of bytes in pages that have been returned to the system. The pool still counts
     /// these bytes as reserved. Only bytes above all arrays that are currently handed out can be
-    /// discarded. In addition, the stack's chunk must be a separate memory mapping. On Linux, this
-    /// requires a chunk of 2 MiB or more. The addresses of the discarded bytes remain valid, and
-    /// the bytes are zero when they are next read. The number of discarded bytes includes bytes in
-    /// pages that have never been used.
+    /// discarded. The stack's chunk must also be a separate memory mapping. On Linux, this requires
+    /// a chunk of 2 MiB or more. The addresses of the discarded bytes remain valid, and the bytes
+    /// are zero when they are next read. The number of discarded bytes includes bytes in pages that
+    /// have never been used.
     pub discarded_bytes: usize,
 }
 

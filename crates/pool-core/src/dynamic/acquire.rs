@@ -113,7 +113,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// The implementation shared by all acquire methods. The method reserves memory, advances the
-    /// cursor past the memory, fills it, and assigns a handle to it.
+    /// cursor past it, fills it, and assigns it a handle.
     ///
     /// # Safety
     ///

@@ -79,7 +79,7 @@ const STACK_DIVISOR: usize = 64;
 ///    therefore valid for `'a`, even if the allocator is moved, forgotten, or dropped.
 ///
 /// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
-///    opened, so no inner scope can hand out the same memory.
+///    opened, so none can hand out the same memory.
 ///
 /// 3. The type does not implement `Clone`, and every copy of a reference to it refers to the same
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
@@ -308,8 +308,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // In a stack, each address belongs to at most one chunk, so the end of one chunk is never
-        // the start of another chunk. If the addresses are equal, the new memory extends the
-        // current chunk.
+        // the start of another. If the addresses are equal, the new memory extends the current
+        // chunk.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);

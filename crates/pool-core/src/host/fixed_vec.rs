@@ -20,8 +20,8 @@ use crate::scope::Scope;
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
 /// scopes may be opened while elements are being pushed. The vector dereferences to a slice of the
-/// elements that have been pushed, and [`into_slice`](Self::into_slice) converts the vector into
-/// that slice.
+/// elements pushed so far, and [`into_slice`](Self::into_slice) converts the vector into that
+/// slice.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -220,8 +220,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index` and moves the later elements up by one
-    /// position.
+    /// Inserts an element at `index` and moves the later elements up by one position.
     ///
     /// # Errors
     ///

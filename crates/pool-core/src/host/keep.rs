@@ -23,7 +23,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// the rest of that array's block also remains in use. If `body` returns a slice from elsewhere
     /// (this scope, another pool, or a static), the slice is copied. An empty slice uses no slot.
     ///
-    /// The `body` closure must return a slice, so convert a vector to a slice with
+    /// The `body` closure must return a slice, so convert a vector with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
     /// suggests borrowing it, but a borrowed vector would not live long enough.
     ///

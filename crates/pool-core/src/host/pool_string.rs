@@ -1,5 +1,5 @@
-//! Defines a string type with an allocator parameter. The type is based on `Vec<u8, A>` just as
-//! `String` is based on `Vec<u8>`. The `allocator-api2` crate contains no string type.
+//! Defines a string type with an allocator parameter. The type wraps a `Vec<u8, A>` just as
+//! `String` wraps a `Vec<u8>`. The `allocator-api2` crate contains no string type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;

@@ -131,8 +131,8 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated. No view of the block exists, because the slot was idle
-        // when `take_block` removed the block.
+        // SAFETY: the block is allocated. No view of the block exists, because `take_block` removed
+        // the block from an idle slot.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }

@@ -64,8 +64,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block so that `compact` gives the slot a
-    /// block of at least that size. The slot must be one of the pool's first `handed_out` slots.
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` does not give the
+    /// slot a smaller block. The slot must be one of the pool's first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.

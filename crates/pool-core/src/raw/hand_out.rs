@@ -2,7 +2,7 @@
 //! the hot path cannot hand out the block. A vector that was acquired without capacity calls this
 //! function before its first use.
 //!
-//! The function does all of the work that must precede the first write to a block. Specifically, it
+//! The function does all of the work that must precede the first write to a block. The function
 //! grows the block, calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records
 //! samples, and counts live bytes.
 

@@ -76,7 +76,7 @@ impl LiveBytes {
     }
 
     /// Records that slot `number` now uses `bytes` bytes. The slot must be one of the first
-    /// `handed_out` slots of the pool. If the slot was not counted, the method does nothing.
+    /// `handed_out` slots of the pool. If the slot was not counted, the method has no effect.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);

@@ -4,8 +4,8 @@
 //! # Invariants
 //!
 //! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
-//!    a power of two that is at least the size of a table. Masking the address of any slot in a
-//!    table therefore yields the table's address.
+//!    a power of two that is at least the table's size. Masking the address of any slot in a table
+//!    therefore yields the table's address.
 //!
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.

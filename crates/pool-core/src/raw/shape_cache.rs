@@ -119,7 +119,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // Dropping the evicted entry runs backend code. By the time the backend code runs, the set is
     // complete, and no reference to it is in use.
     drop(evicted);
-    // SAFETY: a set lives until a cold function removes it from its idle slot. During `'s`, no
+    // SAFETY: a set lives until a cold function removes it from its idle slot. Throughout `'s`, no
     // other reference to the set exists.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))

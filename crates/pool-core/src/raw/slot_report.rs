@@ -24,8 +24,8 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are currently handed out. The method emits the warning when the
-    /// number of handed-out slots first reaches the limit.
+    /// Records that `slots` slots are currently handed out. The method emits a warning when the
+    /// number of handed-out slots first reaches [`PoolConfig::REPORTED_SLOTS`].
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -22,8 +22,8 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A cached value computed from the configuration. Recomputing the value on every cold acquire
-    /// would cost about eleven instructions.
+    /// `true` if the configuration makes every acquire call the cold function. Recomputing the
+    /// value on every cold acquire would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,

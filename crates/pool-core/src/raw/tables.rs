@@ -34,8 +34,8 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Returns the first slot of the table that follows `table`. If `table` is the last table, the
-    /// method creates another table.
+    /// Returns the first slot of the table that follows `table`. If `table` is the last one, the
+    /// method creates another.
     ///
     /// # Safety
     ///

@@ -72,9 +72,9 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// blocks without an atomic exchange instruction. On other systems, or if a thread's magazine is
 /// empty or full, the thread uses the pool's shards. Each shard is protected by a lock, which is
 /// held for only a few instructions. A thread tries these locks in turn and acquires the first one
-/// that is free. Threads may wait for each other when [`trim`](Self::trim) is called, when the pool
-/// cannot grow, and when the last handle is dropped. No lock is held while memory is allocated or
-/// freed.
+/// that is free. Threads might have to wait for each other when [`trim`](Self::trim) is called,
+/// when the pool cannot grow, and when the last handle is dropped. No lock is held while memory is
+/// allocated or freed.
 ///
 /// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///

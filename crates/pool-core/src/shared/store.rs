@@ -23,8 +23,8 @@
 //!
 //! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
 //! bytes plus some slack. If a new block would exceed this size, the array is stored in a larger
-//! idle block ([`Store::find_larger`]). If no larger idle block exists, idle blocks are freed
-//! before the new block is allocated.
+//! idle block ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle blocks
+//! before it allocates the new block.
 
 use alloc::boxed::Box;
 use core::array;
@@ -182,8 +182,8 @@ impl<B: SharedBackend> Store<B> {
         return Some(unsafe { Locked::wait(magazine) });
     }
 
-    /// Makes the calling thread the owner of a magazine if the thread owns no magazine and a
-    /// magazine is available.
+    /// Makes the calling thread the owner of an available magazine, unless the thread has searched
+    /// for one before.
     #[cfg(feature = "std")]
     fn claim_magazine(&self) {
         if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
@@ -543,8 +543,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step if the guard is dropped because of an error or a panic. Calling the
-/// guard's `keep` method makes the step permanent.
+/// A guard that undoes a step if it is dropped because of an error or a panic. Calling the guard's
+/// `keep` method makes the step permanent.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {

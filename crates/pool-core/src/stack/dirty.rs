@@ -4,8 +4,8 @@
 use core::cell::Cell;
 use core::ops::Range;
 
-/// The maximum number of ranges that are stored separately. If there are more ranges, some are
-/// merged, so later acquires must zero slightly more memory.
+/// The maximum number of ranges that are stored separately. If this number is exceeded, some ranges
+/// are merged, so later acquires must zero slightly more memory.
 const RANGES: usize = 32;
 
 /// Disjoint address ranges in ascending order.

@@ -103,7 +103,7 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
 }
 
 /// Causes acquires in the next passes to call the cold function. The cold function records how much
-/// memory the passes need. If the pool is busy, the function does nothing.
+/// memory the passes need. If the pool is busy, the function has no effect.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);

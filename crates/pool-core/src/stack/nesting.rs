@@ -13,9 +13,9 @@
 //! thread uses a single chunk. This chunk belongs to the outermost pool and is as large as the peak
 //! number of live bytes.
 //!
-//! If an outer pool's scope stays open, that pool does not begin another pass and cannot merge its
-//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
-//! pass allocates memory.
+//! If an outer pool's scope stays open, that pool cannot begin another pass or merge its chunks.
+//! While the outer scope is open, the inner pool continues to use its own chunk, and no pass
+//! allocates memory.
 //!
 //! # Why this is sound
 //!

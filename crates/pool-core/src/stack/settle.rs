@@ -91,8 +91,8 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed so that the pool retains the old
-    // chunks if the allocation fails.
+    // The pool allocates the new chunk before it frees the old ones, and therefore retains the old
+    // ones if the allocation fails.
     if lengthen(state).is_err() {
         return;
     }

@@ -148,8 +148,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // Dropping the evicted entry runs backend code. No reference to the set is in use while backend
     // code runs.
     drop(evicted);
-    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. No other reference
-    // to the set exists during `'s`.
+    // SAFETY: a set exists until its pool is destroyed or exclusively borrowed. Throughout `'s`, no
+    // other reference to the set exists.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 

@@ -204,8 +204,8 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Adds the pool to its thread's chain of pools as the innermost pool. The method does nothing
-    /// for a backend whose pools are not nested. The pool must not be in the chain.
+    /// Adds the pool to its thread's chain of pools as the innermost pool. The method has no effect
+    /// if the backend's pools are not nested. The pool must not be in the chain.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -263,11 +263,11 @@ impl<B: PoolBackend> HeldPool<B> {
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views. No
-        // other cursor of the pool is used during that lifetime. If the pool is replaced during
-        // that lifetime, the old pool remains live until a walk finds the entry in its list.
+        // other cursor of the pool can be used during that lifetime. If the pool is replaced before
+        // the lifetime ends, the old pool remains live until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope, so no other cursor
-        // of the pool is used during that lifetime.
+        // of the pool can be used during that lifetime.
         unsafe { Scope::from_cursor(cursor) }
     }
 

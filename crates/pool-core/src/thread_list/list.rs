@@ -136,9 +136,9 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Calls `f` with each entry in the list. The entries remain in the same order, and the method
     /// does not allocate memory.
     ///
-    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, the call
-    /// returns other entries, and entries that `f` puts into the list are placed after the visited
-    /// entries. If `f` panics, the visited entries are put back.
+    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, it receives
+    /// other entries, and entries that it puts into the list are placed after the visited ones. If
+    /// `f` panics, the visited entries are put back.
     ///
     /// # Safety
     ///

@@ -18,8 +18,8 @@
 //!
 //! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
 //!    not find the entry, the owner has taken the entry and might be using either of the two pools.
-//!    In this case, the retired pool remains with the entry until a later call finds the entry, or
-//!    until the owner's thread ends.
+//!    The retired pool then remains with the entry until a later call finds the entry, or until the
+//!    owner's thread ends.
 //!
 //! # Why this is sound
 //!
