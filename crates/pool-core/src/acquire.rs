@@ -78,7 +78,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate memory for a new slot
     ///   table or a new shape.
     /// - [`PoolError::Backend`] is returned if the backend cannot fill the block or cannot make its
-    ///   queue wait for earlier work on other queues. If the backend acquired an array from the
+    ///   queue wait for pending work on other queues. If the backend acquired an array from the
     ///   same scope before it failed, the slot stays in use until the scope ends.
     /// - [`PoolError::Reentered`] is returned if another acquire method or a trim of the same pool
     ///   is running when this method is called. A nested call can come from an allocator hook, a

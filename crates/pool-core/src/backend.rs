@@ -39,20 +39,20 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
 ///   power of two and at least `ALIGN`.
 /// - The `bytes` argument of [`allocate`](Self::allocate) is always a nonzero multiple of `ALIGN`.
-///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and holds
-///   `bytes` bytes that remain valid until the block is freed. A block never moves, and its bytes
+///   The allocated block belongs exclusively to the caller and is aligned to `ALIGN`. It holds
+///   `bytes` bytes, which remain valid until the block is freed. A block never moves, and its bytes
 ///   are initialized if host code can read them. If `allocate` panics, it must not have allocated
 ///   any memory.
 /// - [`free`](Self::free) is always called with the same `bytes` value that was passed to
-///   [`allocate`](Self::allocate). `free` must use the method that matches the block's allocation,
-///   even if the configuration has changed since then. `free` must never unwind. The `Drop`
+///   [`allocate`](Self::allocate). `free` must use the method that matches the way the block was
+///   allocated, even if the configuration has since changed. `free` must never unwind. The `Drop`
 ///   implementations of [`Descriptor`](Self::Descriptor) and [`Context`](Self::Context) must not
 ///   unwind.
 /// - [`align_block`](Self::align_block) returns a part of the block and preserves the provenance of
 ///   the block's pointer. The returned part begins less than `align` bytes after the start of the
 ///   block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
-///   `Context: Send` therefore implies that blocks may move to another thread together with the
+///   `Context: Send` therefore implies that blocks can be moved to another thread together with the
 ///   context. If a backend's blocks can be used on only one thread, the backend's `Context` must
 ///   not be `Send`.
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
@@ -74,7 +74,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   enqueued through later views. A write that takes effect immediately or bypasses the queue is
 ///   correct only if the queue is empty. Writes to mapped memory, writes on a second stream, and
 ///   writes by the driver before the next submission all bypass the queue.
-/// - [`free`](Self::free) takes effect only after all previously enqueued work on the block has
+/// - [`free`](Self::free) takes effect only once all previously enqueued work on the block has
 ///   finished. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
 /// - The pool's queue does not automatically wait for work that uses a view on another queue. For
@@ -105,7 +105,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by index,
 /// identity, or pointer. `allocate` inserts the handle into the table, `free` removes the handle in
 /// queue order, and dropping the context drops all remaining handles. A pointer to a table entry
-/// must stay valid for as long as any view may use the entry. If table entries live as long as the
+/// must stay valid for as long as a view can use the entry. If table entries live as long as the
 /// context, a bug in the backend can cause wrong results but not a use-after-free.
 ///
 /// - Views find the context through their [`SlotRef`] or through their block's table entry.
@@ -274,8 +274,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` must hold at least `bytes` bytes, `bytes` must not be 0, and no view of the block
-    /// may be in use.
+    /// `bytes` must be at least 1, `block` must hold at least that many bytes, and no view of the
+    /// block may be in use.
     unsafe fn set_bytes(
         context: &Self::Context,
         block: Self::Block,
@@ -318,7 +318,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks can be written by host code through a pointer at any time.
+/// A backend whose blocks host code can write through a pointer at any time.
 ///
 /// Host code writes through this pointer without waiting for any queue. A backend whose fills and
 /// copies run asynchronously must not implement this trait, even if it uses host memory.
@@ -790,8 +790,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Starts sampling the lengths of acquired arrays.
     fn sample_lengths(&self);
 
-    /// Records the caller of a panicking acquire method so that a debug build's warning can name
-    /// this caller. In release builds, this method does nothing.
+    /// Records the caller of a panicking acquire method, so that a debug build can name the caller
+    /// in its warning. In release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
@@ -823,8 +823,8 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// A copyable value that stores the position of a cursor. An array is acquired through a position
-/// if its length must be checked before memory is reserved.
+/// A copyable value that stores the position of a cursor. If an array's length must be checked
+/// before memory is reserved, the array is acquired through a position.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -1053,7 +1053,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have moved past the
-    /// memory, because `element` is user code that may acquire arrays from the same scope.
+    /// memory, because `element` is user code that might acquire arrays from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where

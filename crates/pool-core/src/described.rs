@@ -1,4 +1,4 @@
-//! Defines acquire methods for backends that store their own data with a cached shape. The
+//! Defines acquire methods for backends that attach their own data to a cached shape. The
 //! `acquire_described` and `try_acquire_described` methods return an array's parts. A backend
 //! builds its own view from these parts.
 
@@ -12,9 +12,9 @@ use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Acquires an array of dynamic rank and returns its parts, including the block, the shape, and
-    /// the descriptor. This method is intended for backends that store a descriptor with each
-    /// cached shape. The descriptor is either new or unchanged since the slot last contained an
-    /// array with the same shape and element type.
+    /// the descriptor. This method is intended for backends that attach a descriptor to each cached
+    /// shape. The descriptor is either new or unchanged since the slot last contained an array with
+    /// the same shape and element type.
     ///
     /// # Errors
     ///

@@ -81,8 +81,8 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// `kept` and `view` must come from the same call to an acquire method, so that the view's
-    /// length equals the product of the axis lengths in `kept`.
+    /// `kept` and `view` must come from the same call to an acquire method. The view's length then
+    /// equals the product of the axis lengths in `kept`.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 

@@ -1,5 +1,5 @@
-//! Defines the crate's error types. Each error message states how much was requested, used, and
-//! available, and suggests how to proceed. `Display` prints only the error's own message; `source`
+//! Defines the crate's error types. Each error message states the requested, used, and available
+//! amounts, and suggests how to proceed. `Display` prints only the error's own message; `source`
 //! returns the underlying error.
 
 use core::error::Error;

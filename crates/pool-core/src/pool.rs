@@ -42,9 +42,9 @@ pub struct Pool<B: PoolBackend> {
 }
 
 // SAFETY: the pool is the only owner of its state, tables, and blocks. The contract of
-// `PoolBackend` allows blocks to move to any thread that the context may move to. The pool's other
-// data is not tied to any thread. Descriptors are the backend's own data and move to another thread
-// only if they are `Send`.
+// `PoolBackend` allows blocks to be moved to any thread to which the context can be moved. The
+// pool's other data is not tied to any thread. Descriptors are the backend's own data and can move
+// to another thread only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,

@@ -47,7 +47,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
 ///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
 ///   no view of the inner scope is alive.
-/// - Slots never move in memory. Only slots at or above the cursor are grown or freed. A view's
+/// - Slots never move in memory. Only slots at or above the cursor can be grown or freed. A view's
 ///   memory therefore stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type.
 ///   Every byte pattern is valid for such a type. Blocks are initialized when they are allocated,
@@ -131,7 +131,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all of its
-        // views. This scope's cursor is not used while the new scope or any of its views is alive.
+        // views. This scope's cursor cannot be used while the new scope or any of its views is
+        // alive.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during the
         // borrow.

@@ -142,7 +142,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// Returns the block that begins at the given address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Returns `true` if blocks allocated with either context may be used and freed with the other
+    /// Returns `true` if blocks allocated with either context can be used and freed with the other
     /// without additional synchronization. If this method returns `true`, pools on the same thread
     /// share memory when their scopes are nested. The default implementation returns `true` if the
     /// backend's contexts have no state.

@@ -53,8 +53,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
-        // view.
+        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and that no
+        // view refers to.
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: the bytes of all `length` elements are zeroed, and all-zero bytes are a valid
         // value of every `Element` type.
@@ -81,8 +81,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         length: usize,
         value: T,
     ) -> HandleResult<B, T> {
-        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
-        // view.
+        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and that no
+        // view refers to.
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements have been written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
@@ -106,7 +106,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: `acquire_named` passes a slot that is reserved for `source.len()` elements and
-        // has no view. `source` is a live slice, so it cannot be part of an idle block.
+        // that no view refers to. `source` is a live slice, so it cannot be part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all `source.len()` elements have been written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }

@@ -245,7 +245,7 @@ pub struct Handles<'p, B: PoolBackend> {
 impl<'p, B: PoolBackend> Handles<'p, B> {
     /// # Safety
     ///
-    /// During the lifetime `'p`, the slots below `active` must be accessed only through this value.
+    /// Throughout `'p`, the slots below `active` must be accessed only through this value.
     pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
         Self { state, active, exclusive: PhantomData }
     }

@@ -1,5 +1,5 @@
 //! Defines the dynamic pool, which is for code without lexical lifetimes, such as interpreters,
-//! autodiff tapes, and callers in other languages. Arrays are identified by handles, and
+//! autodiff tapes, and callers in other languages. Handles identify the pool's arrays, and its
 //! checkpoints form a stack.
 
 mod acquire;
@@ -127,7 +127,7 @@ pub struct DynamicPool<B: PoolBackend> {
 }
 
 // SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
-// `Pool<B>: Send` guarantees that the pool may be sent to another thread.
+// `Pool<B>: Send` guarantees that the pool can be sent to another thread.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {

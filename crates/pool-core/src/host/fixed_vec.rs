@@ -19,7 +19,7 @@ use crate::scope::Scope;
 /// A vector that has a fixed capacity and is stored in a pool's memory.
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
-/// scopes may be opened while elements are being pushed. The vector dereferences to a slice of the
+/// scopes can be opened while elements are being pushed. The vector dereferences to a slice of the
 /// elements pushed so far, and [`into_slice`](Self::into_slice) converts the vector into that
 /// slice.
 ///
@@ -194,8 +194,9 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         }
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
-        // SAFETY: all of `elements` fit after the last element of the vector. The two slices do not
-        // overlap, because `elements` is borrowed and no other value owns the vector's memory.
+        // SAFETY: there is room for all of `elements` after the vector's last element. The two
+        // slices do not overlap, because `elements` is borrowed and no other value owns the
+        // vector's memory.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())

@@ -15,8 +15,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope and keeps the returned slice after that scope has ended.
     ///
     /// Use `keep` if a result's length is known only after the result has been computed, because
-    /// `keep` needs no upper bound on that length. The temporaries of `body` are freed, and the
-    /// result then occupies the outer scope's next slot.
+    /// `keep` needs no upper bound on that length. `body`'s temporaries are freed, and the result
+    /// then occupies the outer scope's next slot.
     ///
     /// The slice's address does not change, and nothing is copied or allocated. The slice's slot
     /// and the outer scope's next slot swap blocks. If the slice is only part of an acquired array,

@@ -1,5 +1,5 @@
-//! Implements acquire methods for elements of any `Copy` type on backends whose blocks can be
-//! written by host code through a pointer. The elements may contain padding, or may be pointers,
+//! Implements acquire methods for elements of any `Copy` type on backends whose blocks host code
+//! can write through a pointer. The elements may contain padding, and may also be pointers,
 //! references, tuples, or `MaybeUninit` values.
 //!
 //! If the elements are not plain data, their slot is marked before the first write. A marked slot

@@ -123,8 +123,8 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it if the backend cannot order the free operation after all earlier
-/// work.
+/// Frees the block, or leaks it if the backend cannot order the free operation after all previously
+/// enqueued work.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;

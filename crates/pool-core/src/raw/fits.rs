@@ -71,7 +71,7 @@ const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
 
-/// Returns the number of words that the comparison in `fits` counts for each element.
+/// Returns the number of words that `fits` counts for each element.
 const fn words_of_element(size: usize) -> usize {
     size.div_ceil(WORD)
 }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // Trying every capacity up to the required one is slow under Miri if the length is large.
+        // Under Miri, trying every capacity up to the required one is slow if the length is large.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

@@ -18,13 +18,14 @@
 //!    if and only if the slot has no block. If `real` is 0, the `block` field is `B::DANGLING`.
 //!
 //! 5. **A slot below the innermost scope's cursor belongs to the slot's view**. Only slots at or
-//!    above a scope's cursor are grown, freed, or armed, and only their shape sets are modified.
+//!    above a scope's cursor can be grown, freed, or armed, and only their shape sets can be
+//!    modified.
 //!
-//!    A scope's cursor moves only forward, with one exception: it may move back over the last
-//!    acquired slot if no view of that slot exists. An inner scope starts at its outer scope's
-//!    cursor. The borrow checker ensures that the outer scope's cursor does not move while the
-//!    inner scope or one of its views is alive. An exclusive borrow of the whole pool, as in
-//!    `configure`, proves that no view exists.
+//!    A scope's cursor moves only forward, except that it may move back over the last acquired slot
+//!    if no view of that slot exists. An inner scope starts at its outer scope's cursor. The borrow
+//!    checker ensures that the outer scope's cursor does not move while the inner scope or one of
+//!    its views is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no
+//!    view exists.
 //!
 //!    A vector that grows holds the only view of its slot and swaps the slot's block with an idle
 //!    slot's block (see the `exchange` module). The `keep` method performs the same swap for an
@@ -67,11 +68,10 @@
 //!    valid (invariant 6).
 //!
 //! 10. **Either a block is initialized, or its slot is marked**. Before a byte of a block can
-//!     become uninitialized, the mark in the slot's record is extended to cover the word that
-//!     contains that byte (see the `mark` module). A mark can shrink only once all marked words
-//!     have been zeroed or the slot has received a different block. A marked slot advertises 0
-//!     words, and the cold function zeroes its marked words before the slot is handed out for
-//!     reading.
+//!     become uninitialized, the slot's mark is extended to cover the word that contains it (see
+//!     the `mark` module). A mark can shrink only once all marked words have been zeroed or the
+//!     slot has received a different block. A marked slot advertises 0 words, and the cold function
+//!     zeroes its marked words before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has moved past the
 //!     block's slot**. The slot is below the cursor during the write, so the pool does not need to

@@ -137,8 +137,9 @@ impl<B: PoolBackend> SlotRef<B> {
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
-    /// Arms the slot so that [`PoolBackend::reuse`] is called before the slot's block is handed out
-    /// again, grown, or freed. The `reuse` method is called even if the view is never dropped.
+    /// Arms the slot, so that the pool calls [`PoolBackend::reuse`] before it grows or frees the
+    /// slot's block or hands it out again. The `reuse` method is called even if the view is never
+    /// dropped.
     ///
     /// # Safety
     ///

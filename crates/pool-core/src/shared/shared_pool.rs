@@ -26,7 +26,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// Cloning the pool creates another handle to the same pool. Any thread can acquire and drop
 /// arrays. The pool reuses the memory of dropped arrays. The arrays keep the pool's memory alive,
-/// so all handles may be dropped before the arrays.
+/// so all handles can be dropped before the arrays.
 ///
 /// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Use owned arrays for data
 /// that outlives its scope. Examples of such data include results that outlive a loop, queues
@@ -58,13 +58,13 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # What it holds
 ///
-/// A block is larger than its array by at most a quarter of the array's size plus 64 bytes. When an
-/// array is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live
-/// bytes, plus 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed
-/// this limit. Instead of allocating a block that would exceed this limit, the pool can store the
-/// array in an idle block that is up to four times as large as the array. While arrays are stored
-/// in blocks that are larger than necessary, the pool can exceed the limit. The peak is measured
-/// whenever the pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
+/// A block exceeds its array's size by at most a quarter of that size plus 64 bytes. When an array
+/// is dropped, its block becomes idle. The pool limits its size to 5/4 of its peak live bytes, plus
+/// 64 KiB for each thread. The pool frees idle blocks when it would otherwise exceed this limit.
+/// Instead of allocating a block that would exceed this limit, the pool can store the array in an
+/// idle block that is up to four times as large as the array. While arrays are stored in blocks
+/// that are larger than necessary, the pool can exceed the limit. The peak is measured whenever the
+/// pool is about to grow. The [`trim`](Self::trim) method frees all idle blocks.
 ///
 /// # Threads
 ///

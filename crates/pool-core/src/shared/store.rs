@@ -22,9 +22,9 @@
 //! # What it holds
 //!
 //! After a new block has been allocated, the pool must not hold more than 5/4 of its peak live
-//! bytes plus some slack. If a new block would exceed this size, the array is stored in a larger
-//! idle block ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle blocks
-//! before it allocates the new block.
+//! bytes plus some slack. If a new block would exceed this size, the pool stores the array in a
+//! larger idle block ([`Store::find_larger`]). If no larger idle block exists, the pool frees idle
+//! blocks before it allocates the new block.
 
 use alloc::boxed::Box;
 use core::array;

@@ -18,8 +18,8 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
-    /// less than `length` only for a vector that grows.
+    /// The number of elements that is sufficient if the chunk cannot hold `length` elements.
+    /// `least` is less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,

@@ -99,7 +99,7 @@ fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Op
     fit_bytes::<B>(at, end, length * size_of::<T>())
 }
 
-/// Returns the maximum number of elements that the hot path hands out for one array.
+/// Returns the maximum number of elements that the hot path can hand out for one array.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,

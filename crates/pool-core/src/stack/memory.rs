@@ -19,7 +19,7 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. When rounded up to whole
+/// The maximum size in bytes of an array that the hot path can hand out. When rounded up to whole
 /// lines, this size fits in a 32-bit operand. Adding this size to a cursor cannot overflow, because
 /// every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;

@@ -72,7 +72,7 @@
 //! 12. **Bytes that a view has armed are handed out only after the backend's `reuse_bytes` has been
 //!     called for them**. Both `end` and `written_end` are at or below the lowest armed byte, so
 //!     any acquire of that byte calls the cold function. If a chunk is freed, the backend's `free`
-//!     takes effect only after all work on the chunk's armed bytes has finished.
+//!     takes effect only once all work on the chunk's armed bytes has finished.
 //!
 // Layering: a module may import only the modules that its row lists after the colon.
 // `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.

@@ -6,10 +6,10 @@
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and retains them. When the pool
-//! leaves the chain, the next outer pool records how much memory was needed beyond the outer pool's
-//! own arrays. As a result, the outer pool's next pass begins with a chunk that is large enough for
-//! both pools. The inner pool can borrow all of the memory that it needs from this chunk. The inner
-//! pool therefore frees its chunks when it next enters the chain. If all passes are identical, the
+//! leaves the chain, the next outer pool records how much memory was needed beyond its own arrays.
+//! As a result, the outer pool's next pass begins with a chunk that is large enough for both pools.
+//! The inner pool can borrow all of the memory that it needs from this chunk. The inner pool
+//! therefore frees its chunks when it next enters the chain. If all passes are identical, the
 //! thread uses a single chunk. This chunk belongs to the outermost pool and is as large as the peak
 //! number of live bytes.
 //!

@@ -57,7 +57,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     Some((span, way))
 }
 
-/// Returns the index of the hint that belongs to an offset.
+/// Returns the index of the hint for an offset.
 #[inline(always)]
 const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)

@@ -56,8 +56,8 @@ pub struct StackState<B: StackedBackend> {
     /// The chunks of the pool. The field is accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view has armed. The backend's `reuse_bytes` is called before these bytes
-    /// are handed out again (invariant 12).
+    /// The bytes that a view has armed. The pool calls the backend's `reuse_bytes` before it hands
+    /// out these bytes again (invariant 12).
     pub(super) armed: DirtyRanges,
     /// The arrays to which handles refer, in the order in which they were handed out. The field is
     /// accessed only through `with_names`.
@@ -478,8 +478,8 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
-    /// Returns `true` if the pool holds no memory and no mode, limit, or alignment restricts what
-    /// it may borrow.
+    /// Returns `true` if the pool holds no memory and its borrowing is not restricted by a mode, a
+    /// limit, or an alignment.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();

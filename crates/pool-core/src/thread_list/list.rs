@@ -51,8 +51,8 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Returns the head. Only the list's own thread may call this method. The method does not use
-    /// an atomic load, because the compiler would not merge such a load into the comparison that
-    /// uses the result.
+    /// an atomic load, because the compiler would not merge it into the comparison that uses the
+    /// result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
