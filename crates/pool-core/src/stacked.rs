@@ -53,8 +53,8 @@ use crate::slot_ref::SlotRef;
 /// # Nested scopes of one thread
 ///
 /// A thread-local scope that is opened inside another one borrows the unused remainder of the outer
-/// scope's chunk. In a chain of function calls, each function can open its own scope, and the chain
-/// needs memory only for its live bytes. The borrowed memory is returned when the inner guard is
+/// scope's chunk. If functions call each other, each can open its own scope, and together they need
+/// memory only for their live bytes. The borrowed memory is returned when the inner guard is
 /// dropped. In `pool_facade`, the `with_pool!(Stacked<Cpu>, |scope| { … })` macro opens a
 /// thread-local scope.
 ///

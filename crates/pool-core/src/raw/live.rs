@@ -6,9 +6,9 @@ use core::cell::Cell;
 
 /// A counter for the live bytes of one pool.
 ///
-/// A slot is handed out only after all slots below it have been handed out. The number of live
-/// bytes up to a slot is therefore the number up to the previous slot plus the slot's own bytes.
-/// The counter therefore does not need to be notified when a scope ends.
+/// A slot is handed out only once all slots below it have been handed out. The number of live bytes
+/// up to a slot is therefore the number up to the previous slot plus the slot's own bytes. The
+/// counter therefore does not need to be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each handed-out slot, the number of bytes that were live when the slot was handed out,
     /// including the slot's own bytes.

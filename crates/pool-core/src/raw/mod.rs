@@ -41,7 +41,7 @@
 //!    advertises its block's capacity has no pending work.
 //!
 //! 6. Before a slot's block is freed, the slot is emptied by clearing its advertised words, size,
-//!    serial number, and shape set. A slot is filled only after its new block has been allocated. A
+//!    serial number, and shape set. A slot is filled only once its new block has been allocated. A
 //!    panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool. `Pool` is not `Sync`, and
@@ -49,7 +49,7 @@
 //!    module).
 //!
 //! 8. **Every shape in a slot's set fits in the slot's block**. An acquire method adds a shape only
-//!    after it has prepared the block for the shape. Code that replaces a slot's block also removes
+//!    once it has prepared the block for the shape. Code that replaces a slot's block also removes
 //!    the slot's shape set.
 //!
 //! 9. **While user code runs inside an operation, no memory of the pool can be acquired or freed**.

@@ -322,8 +322,8 @@ impl<M> Locked<'_, M> {
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine and waits until its owner is not using it. Returns `None` if the barrier
-    /// was not executed.
+    /// Locks a magazine and waits until its owner is no longer using it. Returns `None` if the
+    /// barrier was not executed.
     ///
     /// # Safety
     ///

@@ -244,8 +244,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // Until the pool is settled, a vector receives all of the bytes that it requests. The vector
-    // therefore grows in the same way in the next pass.
+    // Until the pool is settled, a vector receives all of the bytes that it requests. As a result,
+    // the vector grows identically in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {

@@ -236,8 +236,8 @@ impl<B: PoolBackend> HeldPool<B> {
         // SAFETY: `entered` is the address of a root because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
         // SAFETY: this entry's pool has entered the chain. The pool is live because a replaced pool
-        // is freed only after its entry has been put back into its list. All scopes that were
-        // opened through the handle have ended.
+        // is freed only once its entry has been put back into its list. All scopes that were opened
+        // through the handle have ended.
         unsafe { root.leave(innermost) }
     }
 

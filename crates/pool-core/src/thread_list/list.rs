@@ -124,7 +124,7 @@ impl<B: PoolBackend> ThreadList<B> {
         let head = self.head();
         if head.addr() == CLOSED {
             // SAFETY: `HeldPool::new` created the entry. The entry is not in the list. A list is
-            // closed only after its record and all of its entries have been removed from the
+            // closed only once its record and all of its entries have been removed from the
             // registry (see `close`).
             return unsafe { Entry::free(entry) };
         }
