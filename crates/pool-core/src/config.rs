@@ -143,12 +143,11 @@ impl PoolConfig {
     /// Sets whether a debug build prints warnings about pools. A debug build warns if a pool has
     /// handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time. A debug build
     /// also warns if a stack grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive
-    /// passes. Warnings are enabled by default. A pass is either the lifetime of a scope that was
-    /// opened directly from the pool, or the time for which one guard owns a thread's pool. The
-    /// usual cause of a warning is a loop that acquires more memory in each iteration because it
-    /// does not open a scope. The warning states which call made the pool grow. The `pool-facade`
-    /// crate prints the warning to standard error, once per pool. Release builds never print
-    /// warnings.
+    /// passes. Warnings are enabled by default. A pass is either the lifetime of a scope opened
+    /// directly from the pool, or the time for which one guard owns a thread's pool. The usual
+    /// cause of a warning is a loop that acquires more memory in each iteration because it does not
+    /// open a scope. The warning states which call made the pool grow. The `pool-facade` crate
+    /// prints the warning to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;

@@ -84,8 +84,8 @@ impl<B: PoolBackend> Pool<B> {
         // view of an earlier scope is in use, and no other cursor of this pool can be used while
         // the scope is open.
         let cursor = unsafe { self.root.cursor() };
-        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope, so no other
-        // cursor of this pool can be used until the scope ends.
+        // SAFETY: the pool is borrowed exclusively for the scope's lifetime, so no other cursor of
+        // this pool can be used until the scope ends.
         unsafe { Scope::from_cursor(cursor) }
     }
 

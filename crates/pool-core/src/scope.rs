@@ -58,8 +58,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   recycled contents.
 /// - Before the pool reads the cursor, it copies user-provided lengths, shapes, and views exactly
 ///   once. Closures and backend writes run only after the cursor has moved past the slot. User code
-///   (an allocator hook, a `tracing` subscriber, or the backend) might run while a slot is reserved
-///   and might have access to the same scope. While user code runs, the pool is marked as busy, and
+///   (an allocator hook, a `tracing` subscriber, or the backend) might run while a slot is
+///   reserved, with access to the same scope. While user code runs, the pool is marked as busy, and
 ///   its next slot has a recorded capacity of zero. As a result, acquires fail and calls to `trim`
 ///   free nothing.
 /// - A growing [`PoolVec`](crate::PoolVec) holds the only view of its slot's block. A growing

@@ -395,10 +395,10 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: the scope's cursor has moved past the memory of every allocation. The allocator never
-// hands out memory that is still in use, because `next` moves back over an allocation only if the
-// allocation is freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator
-// nor a reference to it can outlive `'a`. Moving the allocator does not move any allocation. The
-// type cannot be cloned, and every copy of a reference to it refers to the same allocator.
+// hands out memory that is still in use, because `next` moves back only over allocations that are
+// freed, shrunk, or moved. The memory is valid for `'a`, and neither the allocator nor a reference
+// to it can outlive `'a`. Moving the allocator does not move any allocation. The type cannot be
+// cloned, and every copy of a reference to it refers to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
