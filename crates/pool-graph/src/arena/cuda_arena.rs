@@ -86,8 +86,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
-    /// is aligned to 256 bytes. If an arena has no plan, every live region has a unique address,
-    /// even a region whose size is 0.
+    /// is aligned to 256 bytes. In an arena without a plan, every live region has a unique address,
+    /// even if its size is 0.
     ///
     /// # Errors
     ///

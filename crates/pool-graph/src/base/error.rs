@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason a pool or an arena could not fulfill a request. The pool or arena remains usable
-/// after such an error.
+/// The reason a pool or an arena could not fulfill a request. After any of these errors, the pool
+/// or arena remains usable.
 ///
 /// `E` is the error type of the memory source
 /// ([`MemorySource::Error`](crate::MemorySource::Error)).

@@ -44,7 +44,7 @@ impl CopyBuffers {
     }
 
     /// Retains a buffer after its copy has completed so that the next copy can reuse it. All
-    /// earlier copies have also completed, so their buffers are freed.
+    /// previously enqueued copies have also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

@@ -14,8 +14,8 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory that a graph's nodes use. The memory consists of leases, owned memory, and an arena
-/// shared only by graphs on the same stream.
+/// The memory that a graph's nodes use. The memory includes leased blocks, owned memory, and an
+/// arena that is shared only by graphs on the same stream.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease on the arena, followed by the leases on blocks.

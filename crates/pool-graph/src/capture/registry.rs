@@ -27,8 +27,8 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// The condition variable that wakes waiting threads when a stream's earlier work completes or when
-/// a stream is no longer in use.
+/// The condition variable that wakes waiting threads when a stream's previously enqueued work
+/// completes or when a stream is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key for a stream: its handle and its context.
@@ -271,8 +271,8 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     unless_gone(stream.context(), waited)
 }
 
-/// Blocks until a session has finished waiting for the stream's earlier work. Returns `false` if
-/// the session released the stream without waiting for this work.
+/// Blocks until a session has finished waiting for the work previously enqueued on the stream.
+/// Returns `false` if the session released the stream without waiting for its work to complete.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -87,8 +87,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams to prevent other sessions from capturing them, and waits for the
-    /// earlier work on these streams to finish.
+    /// Reserves all streams to prevent other sessions from capturing them, and waits until all work
+    /// previously enqueued on them has completed.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

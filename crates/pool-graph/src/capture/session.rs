@@ -210,9 +210,9 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// Performs a dry run in the same way as [`probe`](Self::probe), but with the given planner
-    /// options. By default, the planner spends up to ten seconds searching for the lowest peak. The
-    /// options limit the search time and specify how close the peak must be to the lower bound.
+    /// Performs a dry run as [`probe`](Self::probe) does, but with the given planner options. By
+    /// default, the planner spends up to ten seconds searching for the lowest peak. The options
+    /// limit the search time and specify how close the peak must be to the lower bound.
     ///
     /// # Errors
     ///

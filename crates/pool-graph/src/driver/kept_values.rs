@@ -134,8 +134,8 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values after the driver has updated the executable graph. The handle's original
-    /// graph also owns the old values.
+    /// Replaces the values after the driver has updated the executable graph. The graph from which
+    /// the handle was created also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }

@@ -22,7 +22,7 @@ use crate::base::request::{CHUNK, GRANULE, Request};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The size in bytes that the pool would request if it had no maximum.
+    /// The number of bytes that the pool would request if it had no size limit.
     wanted: u64,
 }
 
@@ -49,8 +49,7 @@ pub(crate) struct BlockLedger {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum total number of free regions in the pool's chunks if each of these regions is
-    /// larger than a chunk.
+    /// The maximum number of free regions larger than a chunk that the pool's chunks can contain.
     pub(super) largest: u64,
     /// The total size of all chunks in bytes, including chunks that are being requested or
     /// returned.

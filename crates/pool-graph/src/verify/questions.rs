@@ -27,7 +27,7 @@ enum Set {
     Node(usize),
 }
 
-/// The nodes of the region from which the paths must start.
+/// The nodes of a region at which the paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.

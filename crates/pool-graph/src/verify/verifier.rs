@@ -81,7 +81,7 @@ pub fn verify_layout(
 
 /// Returns two unordered regions that share bytes, with the lower index first. One of the two
 /// regions is the first, in offset order, that conflicts with an earlier region. The other region
-/// is the first one that conflicts with that region.
+/// is the first of the earlier regions that conflict with it.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,

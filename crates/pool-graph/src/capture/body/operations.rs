@@ -131,8 +131,9 @@ impl Capture<'_> {
     /// The modules of all launched kernels must stay loaded for as long as the graph exists. The
     /// modules may be unloaded earlier if a successful [update](crate::CapturedGraph::update) has
     /// replaced the work. The same rule applies to everything else that a replay uses, such as a
-    /// library handle with its kernels and workspace. [`keep`](Self::keep) moves a library handle,
-    /// or a clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// library handle and the kernels and workspace that it uses. [`keep`](Self::keep) moves a
+    /// library handle, or a clone of a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction),
+    /// into the graph.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until this capture's graphs can no longer run. Examples are a cuBLAS
+    /// Keeps a value alive until this capture's graphs can no longer run. Examples include a cuBLAS
     /// handle and a kernel's [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose
     /// module the driver would otherwise unload. The capture automatically keeps functions launched
     /// with [`Launch::launch`](pool_cuda::Launch::launch) alive.

@@ -46,7 +46,7 @@ impl DryStream {
     ) -> Result<Self, CaptureError> {
         bind(context)?;
         // The context may contain an error from an earlier call. `new_stream` did not cause this
-        // error, so the error is stored in the context again.
+        // error, so it is put back into the context.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);

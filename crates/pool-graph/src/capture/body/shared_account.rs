@@ -26,7 +26,7 @@ impl SharedAccount {
         Self(Arc::new(Mutex::new(account)))
     }
 
-    /// Locks the account during a single step of the body.
+    /// Locks the account for a single step of the body.
     pub(super) fn open(&self) -> MutexGuard<'_, Account> {
         self.0.lock()
     }

@@ -9,7 +9,7 @@
 //!   capture's work never runs.
 //! - **Each region that a scope's pool allocates stays allocated** until the capture ends. The
 //!   account records that the region is in use, and never returns the region to the arena.
-//!   Therefore, no later temporary uses the region's bytes. All earlier uses of these bytes end
+//!   Therefore, no later temporary can use the region's bytes. All earlier uses of these bytes end
 //!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **Modules stay loaded**, because the graph's [`KeptValues`](crate::driver::KeptValues) own all
 //!   functions launched through the pools. If a function cannot be stored in `KeptValues`, the

@@ -73,7 +73,7 @@ impl<S> CapturedGraph<S> {
 
     /// Enqueues a copy of the first `elements` elements of a block that the graph retains. The copy
     /// runs after all earlier runs of the graph and before all later ones. The call does not wait
-    /// for the copy to finish. After the copy has completed, the returned ticket provides the
+    /// for the copy to finish. Once the copy has completed, the returned ticket provides the
     /// elements.
     ///
     /// The element type must not be zero-sized, and its alignment must not exceed 256. For any
@@ -130,9 +130,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // At this point, the stream has only been checked; nothing has been recorded. An
-        // operation that fails because of an active capture writes nothing and must not mark the
-        // block as written.
+        // At this point, the stream has been checked, but nothing has been recorded. An operation
+        // that fails because of an active capture writes nothing and must not mark the block as
+        // written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -7,8 +7,8 @@
 //!   earlier replays and before the later ones. Before the arena's loan ends, the graph's stream
 //!   waits for other streams that used the pool's views, even if the body panics.
 //! - During the loan, no graph that uses the arena can run, and no capture can use the arena. The
-//!   arena is marked as lent, and each graph checks this mark while holding a lock. A launch holds
-//!   this lock until the driver call has returned.
+//!   arena is marked as lent, and each graph checks this mark under a lock before it runs. A launch
+//!   holds this lock until the driver call has returned.
 //! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
 //!   outlive the loan.
 
@@ -67,7 +67,7 @@ impl<S> CapturedGraph<S> {
     /// acquiring memory fails with [`CudaError::NoBlock`]. The [`idle_bytes`](Self::idle_bytes)
     /// method returns the number of available bytes. If another scope that runs between replays is
     /// open, the call fails with [`CaptureError::Lent`]. If the stream is being captured, the call
-    /// fails with [`CaptureError::Capturing`]. If a driver call fails, the call returns the
+    /// fails with [`CaptureError::Capturing`]. If a driver call fails, this method returns the
     /// driver's error. If the graph's stream cannot wait for the other streams, the arena's graphs
     /// can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
@@ -181,7 +181,7 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end of the arena's used part become part of its unused
+    /// Frees a block. Free blocks at the end of the arena's used part are merged into the unused
     /// part.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };

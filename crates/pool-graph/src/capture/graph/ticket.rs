@@ -47,7 +47,7 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Returns the error from any earlier work that failed.
+    /// Returns the error from any previously enqueued work that failed.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
@@ -58,8 +58,8 @@ impl<T: PodElement> ReadTicket<T> {
     ///
     /// # Errors
     ///
-    /// Returns the error from any earlier work that failed. The caller may call `wait` again after
-    /// an error.
+    /// Returns the error from any previously enqueued work that failed. The caller may call `wait`
+    /// again after an error.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -23,10 +23,10 @@ impl<S> CapturedGraph<S> {
     ///
     /// The body must perform the same steps as the captured body, and its temporaries must have the
     /// same addresses. The body can be the same closure as before, with a different state. The
-    /// update captures the body on the same streams and in the same memory, and verifies the result
-    /// in the same way as the first capture. `cuGraphExecUpdate` copies the new parameters to the
-    /// executable graph. An update is therefore faster than creating another executable graph. Host
-    /// arguments keep their identifiers and receive the new values.
+    /// update captures the body on the same streams and in the same memory, and the verifier checks
+    /// the result again. `cuGraphExecUpdate` copies the new parameters to the executable graph. An
+    /// update is therefore faster than creating another executable graph. Host arguments keep their
+    /// identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
