@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The size of the smallest free range that is guaranteed to hold the block, regardless of the
-    /// range's start address.
+    /// The size of the smallest free range that is guaranteed to hold the block, regardless of
+    /// where the range starts.
     pub(crate) anywhere: u64,
 }
 

@@ -10,7 +10,7 @@ use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostEntry};
 
 /// The last copy's buffer, which the next copy can reuse. `CopyBuffers` also holds buffers whose
-/// copies may still be pending.
+/// copies might still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
     /// Host memory reserved for the first buffer's record, so that creating this buffer allocates

@@ -24,8 +24,8 @@ pub struct Footprint {
     pub sum: u64,
     /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound on the peak of every possible layout. Temporaries of this total size can all
-    /// be in use at the same time.
+    /// A lower bound on the peak of any layout. Temporaries of this total size can all be in use at
+    /// the same time.
     pub lower_bound: u64,
 }
 

@@ -152,7 +152,7 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
 }
 
 /// Compares block IDs to check that a lease contains this block. Comparing addresses is not
-/// sufficient, because the address of a stale `GraphMemoryBlock` may lie within another leased
+/// sufficient, because the address of a stale `GraphMemoryBlock` might lie within another leased
 /// block. A block on another device may also be leased, but work on this context's streams cannot
 /// use it.
 pub(crate) fn check_block(

@@ -143,7 +143,7 @@ impl CaptureSetup {
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body has reset the arena, other code may have reused the graph's part of the
+        // If the body has reset the arena, other code might have reused the graph's part of the
         // arena.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;

@@ -6,7 +6,7 @@
 //! If an allocation needs memory from the source, [`BlockLedger::step`] returns an
 //! [`AllocationStep`]. The caller performs this step without holding the lock, and then calls
 //! `step` again. Memory that is being requested or returned counts as reserved, so the pool never
-//! exceeds its maximum.
+//! exceeds its maximum size.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -34,7 +34,7 @@ pub(crate) enum AllocationStep {
     /// The caller must wait until another thread has received memory from the source or returned
     /// memory to it.
     Wait,
-    /// The caller must return these pieces to the source to keep the pool below its maximum.
+    /// The caller must return these pieces to the source to keep the pool below its maximum size.
     GiveBack(LeavingPieces),
     /// The caller must request memory from the source.
     Grow(Growth),
@@ -329,7 +329,8 @@ impl BlockLedger {
         self.regions.release(slot);
     }
 
-    /// Returns the next step of an allocation that would exceed the maximum by `missing` bytes.
+    /// Returns the next step of an allocation that would exceed the pool's maximum size by
+    /// `missing` bytes.
     fn make_room<E>(
         &mut self,
         request: &Request,
@@ -346,7 +347,7 @@ impl BlockLedger {
         Err(self.capacity_exceeded(request))
     }
 
-    /// Returns the error for an allocation that would exceed the pool's maximum.
+    /// Returns the error for an allocation that would exceed the pool's maximum size.
     pub(crate) fn capacity_exceeded<E>(&self, request: &Request) -> GraphMemoryError<E> {
         GraphMemoryError::CapacityExceeded {
             requested: request.size,

@@ -39,7 +39,7 @@ pub(crate) struct Account {
     /// in a destructor, or a pool replaced it with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` if one of the body's steps has used it or made it wait for another
-    /// stream. A device view may add a stream to the capture before any step uses that stream. A
+    /// stream. A device view might add a stream to the capture before any step uses that stream. A
     /// dry run cannot detect streams that a device view adds to the capture.
     entered: Vec<bool>,
     /// The work that scopes and lent views add to each of the session's streams.
@@ -111,7 +111,7 @@ impl Account {
         matches!(self.memory, BodyMemory::Dry(_))
     }
 
-    /// Returns the values that the body's work depends on, or `None` after the body has ended.
+    /// Returns the values that the body's work depends on, or `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }

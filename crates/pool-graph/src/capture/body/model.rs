@@ -62,7 +62,7 @@ impl Model {
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records that `later` is about to wait for `earlier`. The driver may still refuse the wait.
+    /// Records that `later` is about to wait for `earlier`. The driver might still refuse the wait.
     /// If `later` is already part of the capture, the model records the order but still requires
     /// another wait when the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {

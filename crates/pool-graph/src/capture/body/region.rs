@@ -58,7 +58,7 @@ pub(crate) enum RegionAccess {
     Listed(Vec<UseGroup>),
 }
 
-/// A group of uses that may run in any order. A group consists of a single write or any number of
+/// A group of uses that may occur in any order. A group consists of a single write or any number of
 /// reads.
 #[derive(Clone, Debug)]
 pub(crate) struct UseGroup {

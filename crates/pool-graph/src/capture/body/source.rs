@@ -158,7 +158,7 @@ impl BodyStream {
 // Addresses in a dry run do not refer to real memory, but the work that uses them is captured and
 // never executed. The capture's `KeptValues` own each launched function. `owner` returns the
 // capture's number. The account's lock is held only while the account is read or changed. None of
-// these methods uses the pool.
+// these methods use the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -172,8 +172,8 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Makes a block available to this pool for reuse. Blocks are not returned to the arena,
-    /// because the capture does not record which kernels use them.
+    /// Makes a block available to this pool for reuse. The pool does not return blocks to the
+    /// arena, because the capture does not record which kernels use them.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {

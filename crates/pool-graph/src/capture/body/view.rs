@@ -115,7 +115,7 @@ impl sealed::Temporary for (CaptureStream, usize) {
 
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
-    /// session's first stream, or must follow the current work on that stream. If you first use the
+    /// session's first stream, or must follow the current work on that stream. To first use the
     /// temporary on another stream, pass `(stream, elements)`. The temporary's contents are
     /// unspecified.
     ///

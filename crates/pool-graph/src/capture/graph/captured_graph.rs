@@ -199,10 +199,10 @@ use crate::verify::Verification;
 pub struct CapturedGraph<S = ()> {
     // Rust drops fields in declaration order, so the order of these fields matters. The executable
     // graph, the graph, and the host arguments are dropped first, once the last run has completed.
-    // The state is dropped next, because runs may have used it. The leases and the arena are
+    // The state is dropped next, because runs might have used it. The leases and the arena are
     // dropped last. The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
-    /// The caller's state, or `None` after the state has been taken.
+    /// The caller's state, or `None` once the state has been taken.
     pub(super) state: Option<S>,
     pub(super) setup: Arc<CaptureSetup>,
     pub(super) pattern: Pattern,
@@ -369,8 +369,8 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
         // If the host cannot wait for a run, that run might still use the state later. The
-        // destructor therefore makes two attempts to wait. If both attempts fail, the state is
-        // leaked, because the queue of deferred frees cannot store it.
+        // destructor therefore tries twice to wait. If both attempts fail, the state is leaked,
+        // because the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

@@ -1,5 +1,5 @@
-//! Scopes that run between two replays. The pool of a scope that runs between two replays can use
-//! the graph's arena, because the graph's temporaries are not in use at that time.
+//! Scopes that run between two replays. A scope that runs between two replays can use the graph's
+//! arena, because the graph's temporaries are not in use at that time.
 //!
 //! A scope that runs between replays is safe for three reasons:
 //!
@@ -31,11 +31,11 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
-    /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries. This memory is not in use between replays. Eager code in the scope therefore
-    /// needs no additional device memory. The scope's memory is valid only until the closure
-    /// returns. If data must outlive the closure, store it in
-    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
+    /// Calls a closure with a scope that allocates from the memory of the graph's temporaries. This
+    /// memory is not in use between replays. Eager code in the scope therefore needs no additional
+    /// device memory. The scope's memory is valid only until the closure returns. If data must
+    /// outlive the closure, store it in [leased](crate::CaptureSession::lease) or
+    /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
@@ -109,7 +109,7 @@ impl<S> CapturedGraph<S> {
 /// allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
-    /// The loan of the arena's memory, or `None` after the loan has ended.
+    /// The loan of the arena's memory, or `None` once the loan has ended.
     loan: Option<ArenaLoan>,
 }
 
@@ -124,7 +124,7 @@ impl IdlePool {
         // context to finish.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The loan never ends, because pending work may still use the memory.
+            // The loan never ends, because pending work might still use the memory.
             mem::forget(loan);
         }
         ended
@@ -133,8 +133,8 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // If the body panicked, the error cannot be returned to a caller. If pending work may still
-        // use the memory, `end` leaks the loan, and the graphs can never run again.
+        // If the body panicked, the error cannot be returned to a caller. If pending work might
+        // still use the memory, `end` leaks the loan, and the graphs can never run again.
         let _unwinding = self.end();
     }
 }
@@ -201,7 +201,7 @@ impl Blocks {
 // loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
 // borrowed during the loan. The loan ends only after later work on the graph's stream has been
 // ordered after all work that uses the pool's views. The pool reuses a block only in stream order,
-// after all work that used the block. None of this source's methods uses the pool.
+// after all work that used the block. None of this source's methods use the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

@@ -31,7 +31,7 @@ impl<S> CapturedGraph<S> {
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
     ///
-    /// **If the body fails or panics, the graph is unchanged**, except that the body may have
+    /// **If the body fails or panics, the graph is unchanged**, except that the body might have
     /// modified the graph's state. If the graph's nodes use memory from the graph's state, this
     /// memory must stay valid until an update has replaced the nodes.
     ///
@@ -91,7 +91,7 @@ impl Runs {
             }
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
-                // The executable graph may contain either the old or the new nodes, so the graph
+                // The executable graph might contain either the old or the new nodes, so the graph
                 // retains the host memory of both.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
