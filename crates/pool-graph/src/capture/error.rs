@@ -163,7 +163,7 @@ pub enum CaptureError {
     /// None of the session's leases contain the memory.
     #[error(
         "the session has no lease on the {bytes} bytes at {address:#x}: lease the block before the \
-         capture, so that the graph owns the block"
+         capture so that the graph owns it"
     )]
     NotLeased {
         /// The start address of the memory.
@@ -276,7 +276,7 @@ pub enum CaptureError {
     /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory accesses of a node of kind {kind:?} cannot be verified, because {reason}: use \
-         kernels, fills and copies, or run the work outside the graph"
+         only kernels, fills, and copies, or run the work outside the graph"
     )]
     UnreadableNode {
         /// The node's kind.

@@ -116,7 +116,7 @@ impl Capture<'_> {
     /// In every replay, the work may access only memory that belongs to the views in `uses`, to the
     /// caller, or to the graph's state. The work may write to a view only if `uses` declares a
     /// write to that view. Memory that belongs to the caller or to the graph's state must stay
-    /// valid for as long as the graph exists, and no other code may use that memory. The caller may
+    /// valid for as long as the graph exists. No other code may use that memory. The caller may
     /// reuse its memory earlier if an [update](crate::CapturedGraph::update) has replaced the work.
     /// A graph that is passed to `mem::forget` is never dropped, so no code waits for its runs to
     /// finish. If the graph's state borrows memory (`S` is not `'static`), the caller must also

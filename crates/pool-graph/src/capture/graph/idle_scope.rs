@@ -197,8 +197,8 @@ impl Blocks {
 }
 
 // SAFETY: each block lies within the arena's buffer. The buffer and each block start at multiples
-// of 256. Only this pool uses the blocks, because no graph that uses the arena runs during the
-// loan, and no other pool uses the arena. The arena lives as long as the graph, and the graph is
+// of 256. Only this pool uses the blocks, because no graph that uses the arena can run during the
+// loan, and no other pool can use the arena. The arena lives as long as the graph, and the graph is
 // borrowed during the loan. The loan ends only after later work on the graph's stream has been
 // ordered after all work that uses the pool's views. The pool reuses a block only in stream order,
 // after all work that used the block. None of this source's methods use the pool.
